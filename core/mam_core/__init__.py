@@ -1,0 +1,1 @@
+"""mam's core: jobs as contracts on disk, and everything that happens to them."""

@@ -1,0 +1,347 @@
+"""The audit log: what happened to each job, kept after the registry forgets it.
+
+``<folder>/<job_id>/`` holds ``meta.json`` (the record as registered, without its
+secrets), ``events.ndjson`` (one line per event, numbered 1..n) and
+``status.json``. Writers are best effort and isolated: a failure is a warning,
+never the end of the change that it shadows. A repair of the log is itself a
+line in it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from mam_core import codec
+from mam_core.disk import Folder, write_all
+from mam_core.errors import MamError, UnreadableRecord, UnsafePath
+from mam_core.records import Job, Status, check_job_id
+
+META = "meta.json"
+EVENTS = "events.ndjson"
+STATUS = "status.json"
+TORN = "torn.log"
+
+_TAIL_BYTES = 4096
+
+#: How long to wait for another writer of the same job's history.
+_PATIENCE_SEC = 1.0
+
+#: Room for the longest job id.
+_STATUS_WIDTH = 192
+
+
+class AuditEvent(StrEnum):
+    """The kinds of lines; the first four are the documents'."""
+
+    REGISTERED = "registered"
+    STATUS_CHANGED = "status_changed"
+    PUBLISHED = "published"
+    RECEIVED = "received"
+    CANCEL_REQUESTED = "cancel_requested"
+    LEASED = "leased"
+    EDITED = "edited"
+    ARCHIVED = "archived"
+    RESTORED = "restored"
+    REFUSED = "refused"
+    LOG_REPAIRED = "log_repaired"
+
+
+class AuditLine(NamedTuple):
+    """One line to be written; `revision` is that of the record it tells about, if any."""
+
+    event: str
+    timestamp: str
+    fields: dict[str, Any]
+    revision: int | None = None
+
+    def to_dict(self, job_id: str) -> dict[str, Any]:
+        line: dict[str, Any] = {"timestamp": self.timestamp, "event": self.event, "job_id": job_id}
+        if self.revision is not None:
+            line["revision"] = self.revision
+        line.update(self.fields)
+        return line
+
+
+class AuditLog:
+    """The folder of all jobs' histories. Methods that write never raise; they warn."""
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def begin(self, job: Job, line: dict[str, Any], *, meta: dict[str, Any] | None = None) -> bool:
+        """A job's first line, with its ``meta.json`` and ``status.json``; True when all stand."""
+        return self._write(job.job_id, line, job=job, meta=meta or job.redacted())
+
+    def append(self, job_id: str, line: dict[str, Any], job: Job | None = None) -> bool:
+        """One more line, and the new ``status.json`` when `job` is given."""
+        return self._write(job_id, line, job=job)
+
+    def set_status(self, job: Job, *, meta: dict[str, Any] | None = None) -> bool:
+        """What goes with a line that is already told: it may have failed on its own."""
+        return self._write(job.job_id, None, job=job, meta=meta)
+
+    def _write(
+        self,
+        job_id: str,
+        line: dict[str, Any] | None,
+        *,
+        job: Job | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> bool:
+        try:
+            folder = self._open_job(job_id, create=True)
+        except (OSError, MamError) as problem:
+            warn(f"the audit log of job {job_id} cannot be opened: {problem}")
+            return False
+        with folder:
+            done = True
+            if meta is not None:
+                done &= _attempt(job_id, META, lambda: _write_meta(folder, meta))
+            if job is not None:
+                done &= _attempt(job_id, STATUS, lambda: _write_status(folder, job))
+            # Last: where the line stands, a killed process has written the rest, too.
+            if line is not None:
+                done &= _attempt(job_id, EVENTS, lambda: _append(folder, line))
+            return done
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def meta(self, job_id: str) -> dict[str, Any] | None:
+        return self._read_json(job_id, META)
+
+    def status(self, job_id: str) -> dict[str, Any] | None:
+        return self._read_json(job_id, STATUS)
+
+    def lines(self, job_id: str) -> Iterator[bytes]:
+        """The lines as they are stored; nothing for a job that is not logged."""
+        try:
+            folder = self._open_job(job_id)
+        except (FileNotFoundError, UnsafePath):
+            return
+        with folder:
+            try:
+                fd = folder.open_file(EVENTS)
+            except (OSError, UnsafePath):
+                return
+            with os.fdopen(fd, "rb") as file:
+                yield from file
+
+    def events(self, job_id: str) -> Iterator[dict[str, Any]]:
+        """The lines parsed; one that is torn or no JSON object is skipped."""
+        for raw in self.lines(job_id):
+            try:
+                line = json.loads(raw)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(line, dict):
+                yield line
+
+    def has(self, job_id: str) -> bool:
+        return os.path.isdir(os.path.join(self.path, check_job_id(job_id)))
+
+    def job_ids(self) -> list[str]:
+        """Every job that ever was logged here, oldest log first."""
+        found = []
+        try:
+            entries = list(os.scandir(self.path))
+        except OSError:
+            return []
+        for entry in entries:
+            try:
+                check_job_id(entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
+            except (MamError, OSError):
+                continue
+        return [name for _, name in sorted(found)]
+
+    def tells(self, job_id: str, line: dict[str, Any]) -> bool:
+        """This line, or one of a later revision of the record, is already there."""
+        if "revision" in line:
+            return self.last_revision(job_id) >= int(line["revision"])
+        return bool(self._search(job_id, lambda raw: _is_line(raw, line)))
+
+    def last_revision(self, job_id: str) -> int:
+        """The revision of the newest line that tells about the record; 0 when there is none."""
+        return self._search(job_id, _revision)
+
+    def _search(self, job_id: str, pick: Callable[[bytes], int | None]) -> int:
+        try:
+            with self._open_job(job_id) as folder:
+                fd = folder.open_file(EVENTS)
+        except (OSError, MamError):
+            return 0
+        try:
+            return _newest(fd, pick)[0]
+        finally:
+            os.close(fd)
+
+    def _open_job(self, job_id: str, *, create: bool = False) -> Folder:
+        path = os.path.join(self.path, check_job_id(job_id))
+        return Folder.open(path, create=create)
+
+    def _read_json(self, job_id: str, name: str) -> dict[str, Any] | None:
+        try:
+            with self._open_job(job_id) as folder:
+                data, _ = folder.read(name, codec.MAX_RECORD_BYTES)
+            return codec.loads(data)
+        except (OSError, MamError):
+            return None
+
+
+def warn(message: str) -> None:
+    """One warning through `logging`, which costs a third of a claim's start-up to import."""
+    import logging
+
+    logging.getLogger("mam").warning(message)
+
+
+def _attempt(job_id: str, what: str, write: Callable[[], None]) -> bool:
+    try:
+        write()
+    except (OSError, MamError, TypeError, ValueError) as problem:
+        warn(f"the audit log of job {job_id} misses a line: {what}: {problem}")
+        return False
+    return True
+
+
+def _write_meta(folder: Folder, meta: dict[str, Any]) -> None:
+    """The record as registered, once; half of one, left by a killed process, is written anew."""
+    try:
+        codec.loads(folder.read(META, codec.MAX_RECORD_BYTES)[0])
+    except (FileNotFoundError, UnreadableRecord):
+        _overwrite(folder, META, codec.dumps(meta))
+
+
+def _write_status(folder: Folder, job: Job) -> None:
+    """In place, by one write of a fixed width: a reader finds the old or the new line whole.
+
+    A replaced file would cost each claim a second new inode, which is half of its time on a busy
+    disk; and what is said here stands in the record, too.
+    """
+    status = {"job_id": job.job_id, "status": job.status, "updated_at": job.updated_at}
+    data = codec.dumps_line(status).rstrip()
+    _overwrite(folder, STATUS, data.ljust(_STATUS_WIDTH - 1) + b"\n")
+
+
+def _overwrite(folder: Folder, name: str, data: bytes) -> None:
+    fd = folder.open_in_place(name, os.O_WRONLY)
+    try:
+        write_all(fd, data)
+        if os.fstat(fd).st_size > len(data):
+            os.ftruncate(fd, len(data))
+    finally:
+        os.close(fd)
+
+
+def _append(folder: Folder, line: dict[str, Any]) -> None:
+    """Number the line and append it, alone: one writer at a time, whole lines only."""
+    fd = folder.open_in_place(EVENTS, os.O_RDWR | os.O_APPEND)
+    try:
+        _lock_briefly(fd)
+        last, torn = _newest(fd, _number)
+        if not last:
+            last = _count_lines(fd)  # a history of the original, whose lines have no numbers
+        if torn:
+            _set_aside(folder, fd, torn)
+            last += 1
+            repair = {"n": last, "timestamp": line["timestamp"], "event": AuditEvent.LOG_REPAIRED}
+            write_all(fd, codec.dumps_line(repair | {"job_id": line["job_id"], "bytes": len(torn)}))
+        numbered = {"n": 0, **line}
+        numbered["n"] = last + 1  # ours, whatever the line itself says
+        write_all(fd, codec.dumps_line(numbered))
+    finally:
+        os.close(fd)
+
+
+def _lock_briefly(fd: int) -> None:
+    """Appending takes microseconds; who holds the file for longer is stuck, and history waits."""
+    deadline = time.monotonic() + _PATIENCE_SEC
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.001)
+        else:
+            return
+
+
+def _newest(fd: int, pick: Callable[[bytes], int | None]) -> tuple[int, bytes]:
+    """What `pick` finds in the last line where it finds anything, and the torn end of the file."""
+    size = os.fstat(fd).st_size
+    reach = _TAIL_BYTES
+    while True:
+        start = max(0, size - reach)
+        whole, newline, torn = os.pread(fd, size - start, start).rpartition(b"\n")
+        lines = whole.split(b"\n") if newline else []
+        # The first line of the chunk is cut by the chunk itself, unless it begins the file.
+        for raw in reversed(lines if start == 0 else lines[1:]):
+            if (found := pick(raw)) is not None:
+                return found, torn if newline else b""
+        if start == 0:
+            return 0, torn
+        reach *= 8
+
+
+def _count_lines(fd: int) -> int:
+    return os.pread(fd, os.fstat(fd).st_size, 0).count(b"\n")
+
+
+def _set_aside(folder: Folder, events: int, torn: bytes) -> None:
+    """Move a torn end to a file of its own, where it harms no reader and is not lost."""
+    fd = folder.open_in_place(TORN, os.O_WRONLY | os.O_APPEND)
+    try:
+        write_all(fd, torn + b"\n")
+    finally:
+        os.close(fd)
+    os.ftruncate(events, os.fstat(events).st_size - len(torn))
+
+
+def _number(raw: bytes) -> int | None:
+    if raw.startswith(b'{"n": '):
+        digits = raw[6:].partition(b",")[0]
+        if digits.isdigit() and len(digits) < 20:
+            return int(digits)
+    try:
+        number = json.loads(raw)["n"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return number if isinstance(number, int) else None
+
+
+def _revision(raw: bytes) -> int | None:
+    try:
+        revision = json.loads(raw)["revision"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return revision if isinstance(revision, int) else None
+
+
+def _is_line(raw: bytes, line: dict[str, Any]) -> int | None:
+    """1 for the line itself, 0 for one that is older, None to go on looking."""
+    try:
+        told = json.loads(raw)
+        older = told["timestamp"] < line["timestamp"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if all(told.get(name) == value for name, value in line.items()):
+        return 1
+    return 0 if older else None
+
+
+def status_of(data: dict[str, Any] | None) -> Status | None:
+    """The status in a ``status.json``; None when there is none to be had."""
+    try:
+        return Status(data["status"]) if data else None
+    except (KeyError, ValueError):
+        return None

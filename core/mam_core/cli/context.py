@@ -1,0 +1,57 @@
+"""What a verb works with: the settings and the registry, each opened when it is first needed."""
+
+from __future__ import annotations
+
+import argparse
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mam_core.cli.terminal import say
+from mam_core.errors import StoreError
+
+if TYPE_CHECKING:
+    from mam_core.config import Config
+    from mam_core.registry import Registry
+
+
+class Context:
+    """The options that every verb takes, and what they lead to."""
+
+    def __init__(
+        self,
+        registry_dir: str | None = None,
+        config: str | None = None,
+        *,
+        allow_network_fs: bool = False,
+    ) -> None:
+        self.registry_dir = registry_dir
+        self.config = config
+        self.allow_network_fs = allow_network_fs
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> Context:
+        return cls(args.registry_dir, args.config, allow_network_fs=args.allow_network_fs)
+
+    @cached_property
+    def settings(self) -> Config:
+        """``mam.toml`` and the environment; read once, its notices said once."""
+        from mam_core.config import load
+
+        try:
+            settings = load(self.config)
+        except FileNotFoundError:
+            raise StoreError("the current folder was removed: go to another one first") from None
+        for notice in settings.notices:
+            say(notice)
+        return settings
+
+    @cached_property
+    def registry(self) -> Registry:
+        """Opened once; what the operator should know about its place is said once."""
+        from mam_core.locations import registry_place
+        from mam_core.wiring import open_registry
+
+        named = self.registry_dir or self.settings.registry_dir
+        if notice := registry_place(named).notice:
+            say(notice)
+        return open_registry(named, config=self.settings, allow_network=self.allow_network_fs)

@@ -1,0 +1,188 @@
+"""The options that say what a job is, for `register` and `edit` alike.
+
+Only what was really given is handed on, so that a setting or a default of the
+registry can fill the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from mam_core.cli.parser import seconds, size
+from mam_core.cli.usage import UsageError
+from mam_core.errors import InvalidField
+from mam_core.records import DEFAULT_IDLE_TIMEOUT_SEC, DEFAULT_TIMEOUT_SEC, MAX_PROMPT_BYTES
+
+#: Options that are a key of the record under another name.
+_RENAMED = {
+    "timeout": "timeout_sec",
+    "idle_timeout": "idle_timeout_sec",
+    "artifact": "expected_artifacts",
+    "label": "agent_session",
+    "token": "auth_token",
+}
+_BROKER = ("host", "port", "tls", "username")
+_MAX_PASSWORD_BYTES = 4096
+
+
+def job_options(parser: argparse.ArgumentParser) -> None:
+    """What can be said at registration and changed while the job is pending."""
+    add = _Adder(parser)
+    prompt = parser.add_mutually_exclusive_group()
+    prompt.add_argument("--prompt", metavar="TEXT", default=argparse.SUPPRESS, help="what to do")
+    prompt.add_argument(
+        "--prompt-file",
+        metavar="FILE",
+        default=argparse.SUPPRESS,
+        help="a file that says what to do; - for stdin",
+    )
+    add("--agent", metavar="AGENT", help="the agent that does it, for example claude-code")
+    add(
+        "--agent-session",
+        "--label",
+        dest="agent_session",
+        metavar="LABEL",
+        help="the session that may claim it, for example tmux:claude",
+    )
+    add("--model", metavar="NAME", help="the model that the agent uses")
+    add(
+        "--timeout",
+        dest="timeout_sec",
+        type=seconds,
+        metavar="SECONDS",
+        help=f"end it after this long (default: {DEFAULT_TIMEOUT_SEC}; 90s, 10m, 2h too)",
+    )
+    add(
+        "--idle-timeout",
+        dest="idle_timeout_sec",
+        type=seconds,
+        metavar="SECONDS",
+        help=f"end it after so long without an event (default: {DEFAULT_IDLE_TIMEOUT_SEC})",
+    )
+    add("--workdir", metavar="DIR", help="where it works (default: here)")
+    add(
+        "--artifact",
+        dest="expected_artifacts",
+        action="append",
+        metavar="FILE",
+        help="a file that it must leave behind, relative to the workdir; may repeat",
+    )
+    add("--validate", metavar="COMMAND", help="a shell line that must succeed in the workdir")
+    add("--after", action="append", metavar="ID", help="a job that must complete first; may repeat")
+    add("--group", metavar="GROUP", help="the group whose slots it takes part in")
+    add("--priority", type=int, metavar="N", help="higher is claimed first (default: 0)")
+    add(
+        "--max-attempts",
+        type=int,
+        metavar="N",
+        help="how often it may fail before it is left alone (default: 1)",
+    )
+    add("--memory-max", type=size, metavar="SIZE", help="how much memory it may use, as in 8G")
+    add("--not-before", metavar="TIME", help="not claimed earlier: 2026-06-19T09:30:00Z or +10m")
+
+
+def identity_options(parser: argparse.ArgumentParser) -> None:
+    """What is settled at registration and stays."""
+    add = _Adder(parser)
+    add("--key", metavar="KEY", help="while a job with this key is live, its id is the answer")
+    add(
+        "--token",
+        dest="auth_token",
+        action="store_true",
+        help="give it a token, so that only signed events count",
+    )
+    add("--topic-prefix", metavar="TOPIC", help="where its events go (default: one of its own)")
+    add("--broker-host", metavar="HOST", help="the broker of its events")
+    add("--broker-port", type=int, metavar="PORT", help="the broker's port")
+    add("--broker-tls", action="store_true", help="speak TLS to the broker")
+    add("--broker-username", metavar="NAME", help="who we are to the broker")
+    add(
+        "--broker-password-file",
+        metavar="FILE",
+        help="its first line is the password, which no command line should show",
+    )
+
+
+def given_fields(args: argparse.Namespace) -> dict[str, Any]:
+    """The record's keys that were given as options."""
+    from mam_core.fields import SETTABLE
+
+    given = vars(args)
+    values = {name: given[name] for name in SETTABLE if name in given}
+    if "prompt_file" in given:
+        values["prompt"] = _read_prompt(given["prompt_file"])
+    broker = {name: given[f"broker_{name}"] for name in _BROKER if f"broker_{name}" in given}
+    if "broker_password_file" in given:
+        broker["password"] = _read_password(given["broker_password_file"])
+    if broker:
+        values["broker"] = broker
+    return values
+
+
+def field_name(word: str) -> str:
+    """The record's key for the name of an option."""
+    name = word.replace("-", "_")
+    return _RENAMED.get(name, name)
+
+
+def open_input(path: str) -> Any:
+    """A file, or stdin for ``-``, to be read as bytes."""
+    if path == "-":
+        if sys.stdin is None:
+            raise UsageError("stdin is closed")
+        return sys.stdin.buffer
+    try:
+        return open(path, "rb")
+    except OSError as problem:
+        raise _unreadable(path, problem) from None
+    except ValueError as problem:  # a NUL in the name
+        raise InvalidField(f"{path}: {problem}") from None
+
+
+def _read_prompt(path: str) -> str:
+    # One byte more than the limit is enough for the check that refuses it.
+    data = _read(path, MAX_PROMPT_BYTES + 1)
+    if len(data) > MAX_PROMPT_BYTES:
+        raise InvalidField(
+            f"prompt: {path} has more than {MAX_PROMPT_BYTES} bytes, which is the limit (1 MiB)"
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise InvalidField(f"prompt: {path} is not UTF-8") from None
+
+
+def _read_password(path: str) -> str:
+    first = _read(path, _MAX_PASSWORD_BYTES).split(b"\n", 1)[0].removesuffix(b"\r")
+    if not first:
+        raise InvalidField(f"broker-password-file: the first line of {path} is empty")
+    return os.fsdecode(first)
+
+
+def _read(path: str, limit: int) -> bytes:
+    file = open_input(path)
+    try:
+        data: bytes = file.read(limit)
+    except OSError as problem:
+        raise _unreadable(path, problem) from None
+    finally:
+        if path != "-":
+            file.close()
+    return data
+
+
+def _unreadable(path: str, problem: OSError) -> InvalidField:
+    return InvalidField(f"{path}: {(problem.strerror or str(problem)).lower()}")
+
+
+class _Adder:
+    """Adds options that leave no trace when they are not given."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._parser = parser
+
+    def __call__(self, *flags: str, **settings: Any) -> None:
+        self._parser.add_argument(*flags, default=argparse.SUPPRESS, **settings)

@@ -1,0 +1,130 @@
+"""``mam list``: the jobs as a table for people or as JSON for programs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mam_core.cli.context import Context
+from mam_core.cli.parser import json_option, words
+from mam_core.cli.terminal import put, put_json_rows, say, terminal_width, wants_colour
+from mam_core.clock import parse_stamp
+from mam_core.operations.listing import Listing, full_listing, listing, query
+from mam_core.records import Status, Summary, Unreadable
+from mam_core.registry import Registry
+from mam_core.stores.base import Query
+from mam_core.table import Column, age, render
+
+#: Terminal codes; the word always stands beside the colour.
+_COLOURS = {
+    "pending": "\x1b[33m",
+    "running": "\x1b[36m",
+    "cancelling": "\x1b[35m",
+    "completed": "\x1b[32m",
+    "error": "\x1b[31m",
+    "cancelled": "\x1b[90m",
+    "unreadable": "\x1b[31m",
+}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--status",
+        action="append",
+        default=[],
+        metavar="STATUS",
+        help="only these: pending, running, completed, error, cancelled (a,b or several times)",
+    )
+    parser.add_argument(
+        "--agent-session", "--label", dest="agent_session", metavar="LABEL", help="only this label"
+    )
+    parser.add_argument("--group", metavar="GROUP", help="only this group")
+    parser.add_argument("--agent", metavar="AGENT", help="only this agent")
+    parser.add_argument("--text", metavar="TEXT", help="only those with this in id or prompt")
+    json_option(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    which = query(
+        words(args.status),
+        agent_session=args.agent_session,
+        group=args.group,
+        agent=args.agent,
+        text=args.text,
+    )
+    if args.json:
+        put_json_rows(_records(context.registry, which))
+        return 0
+    found = listing(context.registry, which)
+    for broken in found.unreadable:
+        _warn(broken)
+    if which != Query():
+        found = Listing(found.jobs, [])
+    put(render(_columns(found, context.registry.clock.now()), terminal_width()))
+    return 0
+
+
+def _records(registry: Registry, which: Query) -> Iterator[dict[str, Any]]:
+    for row in full_listing(registry, which):
+        if isinstance(row, Unreadable):
+            _warn(row)
+            if which != Query():
+                continue  # nobody can say whether it fits
+        yield row.to_dict()
+
+
+def _warn(broken: Unreadable) -> None:
+    say(f"warning: {broken.job_id}.json cannot be read: {broken.error}")
+
+
+def _columns(found: Listing, now: float) -> list[Column]:
+    """The jobs column by column; those that nobody uses are left out."""
+    jobs, broken = found
+    blank = [""] * len(broken)
+    # One turn of the whole table in C, instead of an attribute look-up per cell.
+    names = Summary._fields
+    of = dict(zip(names, zip(*jobs, strict=True) if jobs else [()] * len(names), strict=True))
+    ids = [*of["job_id"], *(row.job_id for row in broken)]
+    shown = [
+        "cancelling" if asked and status is Status.RUNNING else status
+        for status, asked in zip(of["status"], of["cancel_requested_at"], strict=True)
+    ]
+    since = [
+        ended or started or created
+        for ended, started, created in zip(
+            of["ended_at"], of["started_at"], of["created_at"], strict=True
+        )
+    ]
+    ages = {stamp: _age(stamp, now) for stamp in set(since)}
+    columns = [
+        Column("JOB ID", ids),
+        Column(
+            "STATUS",
+            [*shown, *("unreadable" for _ in broken)],
+            colours=_COLOURS if wants_colour() else {},
+        ),
+        Column("AGE", [*map(ages.__getitem__, since), *blank]),
+        Column("AGENT", [*of["agent"], *blank], flexible=True),
+        Column("SESSION", [*of["agent_session"], *blank], flexible=True),
+    ]
+    if any(of["group"]):
+        columns.append(Column("GROUP", [*_texts(of["group"]), *blank], flexible=True))
+    if any(attempt > 1 for attempt in of["attempt"]):
+        columns.append(Column("TRY", [*map(str, of["attempt"]), *blank]))
+    if any(of["reason"]):
+        columns.append(Column("REASON", [*_texts(of["reason"]), *blank]))
+    heads = [*of["head"], *(row.error for row in broken)]
+    return [*columns, Column("PROMPT", heads, flexible=True)]
+
+
+def _texts(values: Sequence[str | None]) -> list[str]:
+    return [value or "" for value in values]
+
+
+def _age(stamp: str, now: float) -> str:
+    """Since when it has been in the state that is shown."""
+    try:
+        return age(now - parse_stamp(stamp))
+    except ValueError:
+        return "?"

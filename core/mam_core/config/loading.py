@@ -1,0 +1,289 @@
+"""Finding the configuration, and answering what is set.
+
+The project's file (the nearest ``mam.toml`` from the working directory upward)
+wins over the person's (in the XDG folder), key by key; a flag wins over the
+environment, and the environment over both. Every command passes through here,
+so a command without a file pays for a few ``stat`` calls and no parser.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mam_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mam_core.config import tables
+
+FILE_NAME = "mam.toml"
+CONFIG_VARIABLE = "MAM_CONFIG"
+
+#: The only variables that win over a file, and what they set.
+VARIABLES: Mapping[str, tuple[str, str]] = {
+    "MAM_STORE": ("store", "url"),
+    "MAM_REGISTRY_DIR": ("store", "registry_dir"),
+    "DELEGATE_JOB_LOGS_DIR": ("store", "logs_dir"),
+    "MQTT_BROKER": ("broker", "host"),
+    "MQTT_PORT": ("broker", "port"),
+    "MQTT_TLS": ("broker", "tls"),
+    "MQTT_USERNAME": ("broker", "username"),
+    "MQTT_PASSWORD": ("broker", "password"),
+    "MQTT_CA_CERTS": ("broker", "ca_certs"),
+    "MQTT_CERTFILE": ("broker", "certfile"),
+    "MQTT_KEYFILE": ("broker", "keyfile"),
+    "MQTT_CLIENT_ID_PREFIX": ("broker", "client_id_prefix"),
+}
+
+#: A setting's place: (table, key), or (table, name, key) in a table that has one part a name.
+KeyPath = tuple[str, ...]
+
+
+class Value(NamedTuple):
+    """What somebody set, and where they did."""
+
+    value: Any
+    source: str  #: "file", "environment" or "flag"
+    where: str  #: the file's path, the variable, the setting that the flag is for
+    find_line: Callable[[], int] | None = None  #: asked for by people only, so counted only then
+
+    @property
+    def line(self) -> int | None:
+        return self.find_line() if self.find_line else None
+
+    @property
+    def origin(self) -> str:
+        """In words: ``…/mam.toml:3``, ``environment MQTT_TLS``, ``flag``."""
+        if self.source == "file":
+            return f"{self.where}:{self.line}"
+        return "flag" if self.source == "flag" else f"{self.source} {self.where}"
+
+
+class Entry(NamedTuple):
+    """One line of ``mam config``; a secret's value is already a marker."""
+
+    key: str
+    value: Any
+    origin: str
+    meaning: str
+
+
+class Config:
+    """All settings; what nobody set is the default. Its tables are made when they are asked for."""
+
+    def __init__(
+        self,
+        values: Mapping[KeyPath, Value] | None = None,
+        files: tuple[str, ...] = (),
+        notices: tuple[str, ...] = (),
+    ) -> None:
+        self.values: Mapping[KeyPath, Value] = values or {}
+        self.files = files
+        self.notices = notices  #: what the operator should know about the choice of files
+        self._made: dict[str, Any] = {}
+
+    # -- the tables ------------------------------------------------------------------------
+
+    @property
+    def defaults(self) -> tables.Defaults:
+        made: tables.Defaults = self._table("defaults")
+        return made
+
+    @property
+    def store(self) -> tables.StoreSettings:
+        made: tables.StoreSettings = self._table("store")
+        return made
+
+    @property
+    def broker(self) -> tables.BrokerSettings:
+        made: tables.BrokerSettings = self._table("broker")
+        return made
+
+    @property
+    def tmux(self) -> tables.TmuxSettings:
+        made: tables.TmuxSettings = self._table("tmux")
+        return made
+
+    @property
+    def notify(self) -> tables.NotifySettings:
+        made: tables.NotifySettings = self._table("notify")
+        return made
+
+    @property
+    def console(self) -> tables.ConsoleSettings:
+        made: tables.ConsoleSettings = self._table("console")
+        return made
+
+    @property
+    def agents(self) -> Mapping[str, tables.AgentSettings]:
+        made: Mapping[str, tables.AgentSettings] = self._table("agents")
+        return made
+
+    @property
+    def groups(self) -> Mapping[str, tables.GroupSettings]:
+        made: Mapping[str, tables.GroupSettings] = self._table("groups")
+        return made
+
+    @property
+    def templates(self) -> Mapping[str, Mapping[str, Any]]:
+        """Fields of `register` by template, as written: a moment like ``+10m`` counts at use."""
+        made: Mapping[str, Mapping[str, Any]] = self._table("templates")
+        return made
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """The operator's own keys, by action."""
+        return {path[1]: entry.value for path, entry in self.values.items() if path[0] == "keys"}
+
+    # -- what callers want of them ---------------------------------------------------------
+    # Claims pass through the next two, so these ask the values and make no tables.
+
+    @property
+    def registry_dir(self) -> str | None:
+        """The registry folder that somebody chose; None for the usual place."""
+        chosen = self.values.get(("store", "registry_dir"))
+        return chosen.value if chosen else None
+
+    def slots(self) -> dict[str, int]:
+        """How many jobs of each group may run at once, where the files say."""
+        return {
+            path[1]: entry.value
+            for path, entry in self.values.items()
+            if path[0] == "groups" and path[2] == "slots"
+        }
+
+    def job_defaults(self) -> dict[str, Any]:
+        """The fields that a new job gets when its registration does not say otherwise.
+
+        Only what somebody set: the record has defaults of its own.
+        """
+        if not self.values:
+            return {}
+        from mam_core.config.schema import JOB_FIELDS
+
+        given = {
+            path[1]: entry.value
+            for path, entry in self.values.items()
+            if path[0] == "defaults" and path[1] in JOB_FIELDS
+        }
+        if ("broker", "host") in self.values:
+            broker = self.broker
+            given["broker"] = {
+                "host": broker.host,
+                "port": broker.port,
+                "tls": broker.tls,
+                "username": broker.username,
+                "password": broker.secret(),
+            }
+        return given
+
+    def template(self, name: str) -> Mapping[str, Any]:
+        known = self.templates
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise ConfigError(f"there is no template {name!r}; templates: {there}")
+        return known[name]
+
+    def origin(self, path: KeyPath) -> str:
+        entry = self.values.get(path)
+        return entry.origin if entry else "default"
+
+    def entries(self) -> Iterator[Entry]:
+        """Every setting with its value and origin, secrets hidden."""
+        from mam_core.config.schema import described
+
+        return described(self)
+
+    def _table(self, name: str) -> Any:
+        if name not in self._made:
+            from mam_core.config.tables import build
+
+            self._made[name] = build(name, self.values)
+        return self._made[name]
+
+
+def load(
+    named: str | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Config:
+    """The configuration in force; raises `ConfigError` for a mistake in it.
+
+    `named` is ``--config``. `flags` are settings by their dotted name that the
+    command line gives.
+    """
+    environ = os.environ if environ is None else environ
+    cwd = cwd or os.getcwd()
+    files, notices = find_files(named, environ, cwd)
+    set_there = [name for name in VARIABLES if environ.get(name)]
+    if not (files or set_there or flags):
+        return Config(notices=notices)
+    from mam_core.config import reading
+
+    values: dict[KeyPath, Value] = {}
+    for path in files:
+        values |= reading.read_file(path)
+    for name in set_there:
+        values[VARIABLES[name]] = reading.read_variable(name, environ[name], cwd)
+    for key, value in (flags or {}).items():
+        values[tuple(key.split("."))] = reading.read_flag(key, value, cwd)
+    reading.check_together(values)
+    return Config(values, files, notices)
+
+
+def find_files(
+    named: str | None, environ: Mapping[str, str], cwd: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files to read, the weaker first, and notices about those that are passed over.
+
+    A named file is the only one: whoever names one wants to know what is in force.
+    """
+    chosen = named or environ.get(CONFIG_VARIABLE)
+    if chosen:
+        path = os.path.join(cwd, os.path.expanduser(chosen))
+        if not os.path.exists(path):
+            by = "" if named else f" (named by {CONFIG_VARIABLE})"
+            raise ConfigError(f"there is no configuration file {path}{by}")
+        return (path,), ()
+    notices: list[str] = []
+    found: list[str] = []
+    for candidate in (_persons_path(environ), _nearest(cwd)):
+        if candidate and candidate not in found and _is_ours(candidate, notices):
+            found.append(candidate)
+    return tuple(found), tuple(notices)
+
+
+def _nearest(cwd: str) -> str | None:
+    folder = os.path.abspath(cwd)
+    while True:
+        path = os.path.join(folder, FILE_NAME)
+        if os.path.isfile(path):
+            return path
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _persons_path(environ: Mapping[str, str]) -> str | None:
+    folder = environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(folder):  # the XDG rule: a relative one does not count
+        folder = os.path.join(os.path.expanduser("~"), ".config")
+    path = os.path.join(folder, "mam", FILE_NAME)
+    return path if os.path.isfile(path) else None
+
+
+def _is_ours(path: str, notices: list[str]) -> bool:
+    """A file that was found, not named, must be ours: it says which commands are run."""
+    state = os.stat(path)
+    if state.st_uid not in (os.geteuid(), 0):
+        why = f"it belongs to user {state.st_uid}"
+    elif state.st_mode & 0o002:
+        why = "everybody may write to it"
+    else:
+        return True
+    notices.append(f"{path} is not read, because {why}; --config reads it all the same")
+    return False

@@ -1,0 +1,208 @@
+"""Every setting there is, as data: what it means, what it may be, what it is when nobody says.
+
+Reading, ``mam config`` and the manual are made from this one table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from mam_core.config.loading import Config, Entry, KeyPath, Value
+from mam_core.fields import SETTABLE
+from mam_core.records import DEFAULT_IDLE_TIMEOUT_SEC, DEFAULT_TIMEOUT_SEC, REDACTED
+
+
+class Kind(StrEnum):
+    """What a value may be."""
+
+    TEXT = "a text"
+    FLAG = "true or false"
+    COUNT = "a whole number, not negative"
+    NUMBER = "a positive number"
+    SECONDS = "a positive number of seconds"
+    SIZE = 'a size such as "8G", or bytes'
+    PORT = "a port between 1 and 65535"
+    PATH = "a path"  #: relative to the file that says it
+    WORDS = "a list of texts"
+    PAIRS = "a table of texts"
+    FIELD = "what `mam register` takes"  #: checked as the record's own field
+
+
+class Setting(NamedTuple):
+    """One key."""
+
+    kind: Kind
+    meaning: str
+    default: Any = None  #: None: decided where it is used
+    choices: tuple[str, ...] = ()
+    secret: bool = False
+    in_file: bool = True  #: False: by environment only
+
+
+class Table(NamedTuple):
+    """One table of the file."""
+
+    meaning: str
+    settings: Mapping[str, Setting]
+    named: bool = False  #: ``[table.NAME]``: the same settings once for each name
+    any_key: Setting | None = None  #: keys that only their user knows
+
+
+_TEXT, _SECONDS, _PATH, _FIELD = Kind.TEXT, Kind.SECONDS, Kind.PATH, Kind.FIELD
+
+TABLES: Mapping[str, Table] = {
+    "defaults": Table(
+        "What a job gets that does not say otherwise, and how long workers wait.",
+        {
+            "timeout_sec": Setting(_FIELD, "wall clock of a job", DEFAULT_TIMEOUT_SEC),
+            "idle_timeout_sec": Setting(_FIELD, "longest silence", DEFAULT_IDLE_TIMEOUT_SEC),
+            "agent": Setting(_FIELD, "agent of a job that names none"),
+            "agent_session": Setting(_FIELD, "label of a job that names none"),
+            "model": Setting(_FIELD, "model that the agent is asked to use"),
+            "max_attempts": Setting(_FIELD, "failures until a job ends as error", 1),
+            "group": Setting(_FIELD, "group of a job that names none"),
+            "priority": Setting(_FIELD, "higher is claimed first", 0),
+            "memory_max": Setting(_FIELD, 'memory of one job, such as "8G"'),
+            "heartbeat_sec": Setting(_SECONDS, "a worker renews its lease this often", 10),
+            "lease_sec": Setting(_SECONDS, "a job without a heartbeat is lost after this", 30),
+            "sweep_sec": Setting(_SECONDS, "lost and late jobs are looked for this often", 5),
+            "grace_sec": Setting(_SECONDS, "between asking a process to end and ending it", 5),
+        },
+    ),
+    "store": Table(
+        "Where the records are.",
+        {
+            "url": Setting(_TEXT, "another store than the registry folder", secret=True),
+            "registry_dir": Setting(_PATH, "the registry folder"),
+            "logs_dir": Setting(_PATH, "the audit log's folder", in_file=False),
+        },
+    ),
+    "broker": Table(
+        "Where events go. Without a host: the embedded broker of the registry.",
+        {
+            "host": Setting(_TEXT, "name or address"),
+            "port": Setting(Kind.PORT, "its port", 1883),
+            "tls": Setting(Kind.FLAG, "talk TLS", False),
+            "username": Setting(_TEXT, "login name"),
+            "password_file": Setting(_PATH, "a file that holds the password and nothing else"),
+            "password": Setting(_TEXT, "the password itself", secret=True, in_file=False),
+            "ca_certs": Setting(_PATH, "who signs the broker's certificate; default: the system's"),
+            "certfile": Setting(_PATH, "our own certificate"),
+            "keyfile": Setting(_PATH, "its key"),
+            "client_id_prefix": Setting(_TEXT, "how our client ids begin", "mam"),
+        },
+    ),
+    "tmux": Table(
+        "The tmux server of the agents' sessions.",
+        {"socket": Setting(_TEXT, "its socket name; default: made from the registry's path")},
+    ),
+    "agents": Table(
+        "How an agent is started; what is left out is that of the built-in profile.",
+        {
+            "command": Setting(Kind.WORDS, "program and arguments, no shell"),
+            "prompt": Setting(
+                _TEXT, "how the prompt reaches it", choices=("stdin", "file", "argument")
+            ),
+            "mode": Setting(_TEXT, "how it runs", choices=("exec", "stream", "interactive")),
+            "stream": Setting(_TEXT, "the form of its output, such as stream-json"),
+            "env": Setting(Kind.PAIRS, "variables that it gets", secret=True),
+            "model_flag": Setting(_TEXT, "the option that names the model"),
+            "resume": Setting(Kind.WORDS, "arguments that take up an earlier session"),
+        },
+        named=True,
+    ),
+    "groups": Table(
+        "Jobs that share slots and size.",
+        {
+            "slots": Setting(Kind.COUNT, "how many may run at once"),
+            "min": Setting(Kind.COUNT, "slots are never scaled below this"),
+            "max": Setting(Kind.COUNT, "slots are never scaled above this"),
+            "memory": Setting(Kind.SIZE, "memory that one job needs"),
+            "cpu": Setting(Kind.NUMBER, "cores that one job needs"),
+        },
+        named=True,
+    ),
+    "templates": Table(
+        "Fields of `mam register` under a name.",
+        {name: Setting(_FIELD, "as `mam register` takes it") for name in SETTABLE},
+        named=True,
+    ),
+    "notify": Table(
+        "What is told to a person who does not look.",
+        {
+            "command": Setting(Kind.WORDS, "program that is run when a job needs a person"),
+            "debounce_sec": Setting(_SECONDS, "at most one call in this time", 10),
+        },
+    ),
+    "console": Table(
+        "How the console looks.",
+        {
+            "theme": Setting(_TEXT, "its colours"),
+            "glyphs": Setting(_TEXT, "its signs", "auto", choices=("auto", "unicode", "ascii")),
+            "mouse": Setting(Kind.FLAG, "listen to the mouse", True),
+            "columns": Setting(Kind.WORDS, "columns of the job table, in order"),
+        },
+    ),
+    "keys": Table(
+        'The operator\'s own keys: ACTION = "key".',
+        {},
+        any_key=Setting(_TEXT, "the key of this action"),
+    ),
+}
+
+#: The defaults that are fields of a job's record.
+JOB_FIELDS = frozenset(TABLES["defaults"].settings) & frozenset(SETTABLE)
+
+#: Greedy: a password with an unescaped @ in it is hidden whole.
+_URL_PASSWORD = re.compile(r"(://[^:/@]*:).*@|(password=)[^&\s]*")
+
+
+def setting_at(path: KeyPath) -> Setting | None:
+    """The setting at a place, if there can be one."""
+    table = TABLES.get(path[0])
+    if table is None or len(path) != (3 if table.named else 2):
+        return None
+    return table.settings.get(path[-1], table.any_key)
+
+
+def described(config: Config) -> Iterator[Entry]:
+    """What ``mam config`` shows, in the order of the tables above."""
+    for name, table in TABLES.items():
+        if not table.named and table.any_key is None:
+            for key, setting in table.settings.items():
+                yield _entry((name, key), setting, config.values.get((name, key)))
+            continue
+        for path in sorted(path for path in config.values if path[0] == name):
+            setting_there = setting_at(path)
+            if setting_there is not None:
+                yield _entry(path, setting_there, config.values[path])
+
+
+def _entry(path: KeyPath, setting: Setting, said: Value | None) -> Entry:
+    value = said.value if said else setting.default
+    if setting.secret and value is not None:
+        value = _hidden(path, value)
+    return Entry(dotted(path), value, said.origin if said else "default", setting.meaning)
+
+
+def _hidden(path: KeyPath, value: Any) -> Any:
+    if path == ("store", "url"):
+        return _URL_PASSWORD.sub(_without_password, value)
+    if isinstance(value, Mapping):
+        return dict.fromkeys(value, REDACTED)
+    return REDACTED
+
+
+def _without_password(match: re.Match[str]) -> str:
+    return f"{match[1]}{REDACTED}@" if match[1] else f"{match[2]}{REDACTED}"
+
+
+def dotted(path: KeyPath) -> str:
+    """The key as the file would have it: a part that is no bare word in quotes."""
+    import json  # its escapes are those of TOML
+
+    bare = re.compile(r"[A-Za-z0-9_-]+")
+    return ".".join(p if bare.fullmatch(p) else json.dumps(p, ensure_ascii=False) for p in path)

@@ -1,0 +1,158 @@
+"""The settings as frozen records, for callers that want types. Names are those of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mam_core.config.loading import KeyPath, Value
+from mam_core.config.schema import TABLES
+from mam_core.errors import ConfigError
+
+_MAX_PASSWORD_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """``[defaults]``: what a job gets that does not say otherwise, and how long workers wait."""
+
+    timeout_sec: float
+    idle_timeout_sec: float
+    agent: str | None
+    agent_session: str | None
+    model: str | None
+    max_attempts: int
+    group: str | None
+    priority: int
+    memory_max: int | None
+    heartbeat_sec: float
+    lease_sec: float
+    sweep_sec: float
+    grace_sec: float
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    """``[store]``; None means the usual place."""
+
+    url: str | None = field(repr=False)
+    registry_dir: str | None
+    logs_dir: str | None
+
+
+@dataclass(frozen=True)
+class BrokerSettings:
+    """``[broker]``; without a host the embedded broker of the registry is meant."""
+
+    host: str | None
+    port: int
+    tls: bool
+    username: str | None
+    password_file: str | None
+    password: str | None = field(repr=False)
+    ca_certs: str | None
+    certfile: str | None
+    keyfile: str | None
+    client_id_prefix: str
+
+    def secret(self) -> str | None:
+        """The password: the environment's, else what the password file holds."""
+        if self.password is not None or self.password_file is None:
+            return self.password
+        return read_password(self.password_file)
+
+
+@dataclass(frozen=True)
+class TmuxSettings:
+    """``[tmux]``"""
+
+    socket: str | None
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """``[agents.NAME]``; None leaves it to the built-in profile of that name."""
+
+    command: tuple[str, ...] | None
+    prompt: str | None
+    mode: str | None
+    stream: str | None
+    env: Mapping[str, str] | None = field(repr=False)
+    model_flag: str | None
+    resume: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class GroupSettings:
+    """``[groups.NAME]``; None means no limit, or not known."""
+
+    slots: int | None
+    min: int | None
+    max: int | None
+    memory: int | None
+    cpu: float | None
+
+
+@dataclass(frozen=True)
+class NotifySettings:
+    """``[notify]``"""
+
+    command: tuple[str, ...] | None
+    debounce_sec: float
+
+
+@dataclass(frozen=True)
+class ConsoleSettings:
+    """``[console]``"""
+
+    theme: str | None
+    glyphs: str
+    mouse: bool
+    columns: tuple[str, ...] | None
+
+
+_RECORDS: Mapping[str, type[Any]] = {
+    "defaults": Defaults,
+    "store": StoreSettings,
+    "broker": BrokerSettings,
+    "tmux": TmuxSettings,
+    "agents": AgentSettings,
+    "groups": GroupSettings,
+    "notify": NotifySettings,
+    "console": ConsoleSettings,
+}
+
+
+def build(name: str, values: Mapping[KeyPath, Value]) -> Any:
+    """A table's record, or its records by name."""
+    said = {path[1:]: entry.value for path, entry in values.items() if path[0] == name}
+    if not TABLES[name].named:
+        return _complete(name, {path[0]: value for path, value in said.items()})
+    parts: dict[str, dict[str, Any]] = {}
+    for (part, key), value in said.items():
+        parts.setdefault(part, {})[key] = value
+    if name == "templates":
+        return parts
+    return {part: _complete(name, given) for part, given in parts.items()}
+
+
+def _complete(name: str, given: Mapping[str, Any]) -> Any:
+    settings = TABLES[name].settings
+    return _RECORDS[name](**{key: given.get(key, settings[key].default) for key in settings})
+
+
+def read_password(path: str) -> str:
+    """The content of a password file, without the newline that editors leave at its end."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(_MAX_PASSWORD_BYTES + 1)
+    except OSError as problem:
+        why = (problem.strerror or str(problem)).lower()
+        raise ConfigError(f"the password file {path} cannot be read: {why}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"the password file {path} is not UTF-8") from None
+    password = text.rstrip("\r\n")
+    if not password or len(text) > _MAX_PASSWORD_BYTES or "\n" in password:
+        raise ConfigError(f"the password file {path} must hold one line, the password")
+    return password

@@ -1,0 +1,250 @@
+"""What a person may say about a job, and the check for each word of it.
+
+`register`, a line of a bulk file and `edit` take the same keys, which are those
+of the record; any other key is named and refused. A check answers the value as
+the record keeps it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mam_core.clock import parse_stamp, stamp
+from mam_core.errors import InvalidField, MamError
+from mam_core.records import MAX_PROMPT_BYTES, Broker, check_job_id
+
+_MAX_NAME = 200
+#: For every text that is neither prompt nor name, and for every list of them: with these bounds
+#: the longest record that can be registered is one that can be read again.
+_MAX_TEXT = 64 * 1024
+_MAX_ITEMS = 1000
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SIZES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def checked(fields: Mapping[str, Any], *, now: float) -> dict[str, Any]:
+    """`fields` as a record keeps them; raises `InvalidField` that names the first bad one."""
+    result = {}
+    for name, value in fields.items():
+        check = _CHECKS.get(name)
+        if check is None:
+            known = ", ".join(SETTABLE)
+            raise InvalidField(f"{name[:40]!r} cannot be set; what can: {known}")
+        try:
+            result[name] = check(value, now)
+        except (ValueError, OverflowError, MamError) as problem:
+            raise InvalidField(f"{name}: {problem}") from None
+    return result
+
+
+def parse_moment(text: str, now: float) -> float:
+    """``+10m`` from now, or an ISO 8601 moment."""
+    if text.startswith("+"):
+        return now + parse_duration(text[1:])
+    try:
+        return parse_stamp(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no moment: say 2026-06-19T09:30:00Z or +10m") from None
+
+
+def parse_duration(text: str) -> float:
+    """``90``, ``90s``, ``10m``, ``2h`` or ``1d`` in seconds."""
+    number, unit = (text[:-1], text[-1]) if text and text[-1] in _UNITS else (text, "s")
+    try:
+        seconds = float(number) * _UNITS[unit]
+    except ValueError:
+        raise ValueError(f"{text!r} is no duration: say 90s, 10m, 2h or 1d") from None
+    if not 0 < seconds < 1e10:
+        raise ValueError(f"{text!r} is no duration: it must be positive and finite")
+    return seconds
+
+
+def parse_size(text: str) -> int:
+    """``8G``, ``512M`` or plain bytes."""
+    unit = text[-1:].upper()
+    number = text[:-1] if unit in _SIZES and unit else text
+    try:
+        size = float(number) * _SIZES.get(unit, 1)
+    except ValueError:
+        raise ValueError(f"{text!r} is no size: say 8G or 512M") from None
+    if not 0 < size < 2**63:
+        raise ValueError(f"{text!r} is no size: it must be positive")
+    return int(size)
+
+
+def _text(value: Any, limit: int = _MAX_TEXT) -> str:
+    if not isinstance(value, str):
+        raise ValueError("it must be a text")
+    if len(value) > limit:
+        raise ValueError(f"it has {len(value)} characters; the limit is {limit}")
+    return value
+
+
+def _prompt(value: Any, now: float) -> str:
+    size = len(_text(value, limit=sys.maxsize).encode("utf-8", "surrogatepass"))
+    if not size:
+        raise ValueError("it is empty")
+    if size > MAX_PROMPT_BYTES:
+        raise ValueError(f"it has {size} bytes; the limit is {MAX_PROMPT_BYTES} (1 MiB)")
+    return str(value)
+
+
+def _name(value: Any, now: float) -> str:
+    text = _text(value)
+    if not text or len(text) > _MAX_NAME:
+        raise ValueError(f"it must have 1 to {_MAX_NAME} characters")
+    if not text.isprintable():
+        raise ValueError("it must not hold control characters")
+    return text
+
+
+def _seconds(value: Any, now: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("it must be a number of seconds")
+    if not math.isfinite(value) or not 0 < value < 1e10:
+        raise ValueError(f"it must be a positive number of seconds, not {value:g}")
+    return value
+
+
+def _integer(lowest: int, highest: int) -> Callable[[Any, float], int]:
+    def check(value: Any, now: float) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError("it must be a whole number")
+        if not lowest <= value <= highest:
+            raise ValueError(f"it must be between {lowest} and {highest}, not {value}")
+        return value
+
+    return check
+
+
+def _workdir(value: Any, now: float) -> str:
+    path = os.path.abspath(os.path.expanduser(_text(value)))
+    if not os.path.isdir(path):
+        raise ValueError(f"{path} is not a folder")
+    return path
+
+
+def _artifacts(value: Any, now: float) -> tuple[str, ...]:
+    paths = _texts(value)
+    for path in paths:
+        if not path or "\0" in path:
+            raise ValueError("an artifact needs a path")
+        # Relative to the workdir; one that leaves it would be checked in somebody else's place.
+        inside = os.path.normpath(path)
+        if os.path.isabs(inside) or inside.split(os.sep)[0] == os.pardir:
+            raise ValueError(f"{path!r} leaves the job's workdir")
+    return paths
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise ValueError("it must be a list of texts")
+    if len(value) > _MAX_ITEMS or sum(map(len, value)) > _MAX_TEXT:
+        raise ValueError(f"it is too long: {_MAX_ITEMS} entries, {_MAX_TEXT} characters in all")
+    return tuple(value)
+
+
+def _after(value: Any, now: float) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(check_job_id(job_id) for job_id in _texts(value)))
+
+
+def _size(value: Any, now: float) -> int:
+    if isinstance(value, str):
+        return parse_size(value)
+    return _integer(1, 2**62)(value, now)
+
+
+def _moment(value: Any, now: float) -> str:
+    return stamp(parse_moment(_text(value), now))
+
+
+def _command(value: Any, now: float) -> str:
+    if not _text(value).strip() or "\0" in value:
+        raise ValueError("it must be a shell line")
+    return str(value)
+
+
+def _topic(value: Any, now: float) -> str:
+    topic = _text(value)
+    if not topic or len(topic.encode("utf-8", "replace")) > 1000:
+        raise ValueError("it must have 1 to 1000 bytes")
+    if not topic.isprintable() or set(topic) & set("+#$ "):
+        raise ValueError("a topic holds no wildcard (+ #), no $, no space and no control character")
+    if topic.startswith("/") or topic.endswith("/"):
+        raise ValueError("it must not begin or end with '/'")
+    return topic
+
+
+def _broker(value: Any, now: float) -> Broker:
+    if isinstance(value, Broker):
+        value = value.to_dict()
+    if not isinstance(value, dict):
+        raise ValueError("it must be an object with host, port, tls, username, password")
+    unknown = set(value) - {"host", "port", "tls", "username", "password"}
+    if unknown:
+        raise ValueError(f"{min(unknown)[:40]!r} is not known there")
+    broker = Broker.from_dict(value)
+    _name(broker.host, now)
+    for secret in (broker.username, broker.password):
+        _text(secret or "")
+    _integer(1, 65535)(broker.port, now)
+    return broker
+
+
+def _token(value: Any, now: float) -> str | None:
+    """True asks for a fresh one; the document's production switch."""
+    if value is True:
+        return fresh_token()
+    if value in (None, False):
+        return None
+    if len(_text(value)) < 16:
+        raise ValueError("it must be true, or a text of at least 16 characters")
+    return str(value)
+
+
+def fresh_token() -> str:
+    import secrets
+
+    return secrets.token_urlsafe(32)
+
+
+def _optional(check: Callable[[Any, float], Any]) -> Callable[[Any, float], Any]:
+    def optional(value: Any, now: float) -> Any:
+        return None if value is None else check(value, now)
+
+    return optional
+
+
+_CHECKS: dict[str, Callable[[Any, float], Any]] = {
+    "prompt": _prompt,
+    "agent": _name,
+    "agent_session": _name,
+    "model": _optional(_name),
+    "timeout_sec": _seconds,
+    "idle_timeout_sec": _seconds,
+    "workdir": _optional(_workdir),
+    "expected_artifacts": _artifacts,
+    "validate": _optional(_command),
+    "after": _after,
+    "group": _optional(_name),
+    "priority": _integer(-1_000_000, 1_000_000),
+    "key": _optional(_name),
+    "max_attempts": _integer(1, 1000),
+    "memory_max": _optional(_size),
+    "not_before": _optional(_moment),
+    "topic_prefix": _topic,
+    "broker": _broker,
+    "auth_token": _token,
+}
+
+#: The record's keys that `register` can set.
+SETTABLE = tuple(_CHECKS)
+
+#: Those that `edit` can change while a job is pending: its identity and its secrets stay.
+EDITABLE = tuple(
+    name for name in SETTABLE if name not in ("key", "topic_prefix", "broker", "auth_token")
+)

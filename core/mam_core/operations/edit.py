@@ -1,0 +1,47 @@
+"""Change what a pending job asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING
+from dataclasses import fields as fields_of
+from typing import Any
+
+from mam_core.errors import InvalidField
+from mam_core.fields import EDITABLE
+from mam_core.operations.outcome import Outcome
+from mam_core.records import Job
+from mam_core.registry import Registry
+
+
+def edit(
+    registry: Registry, job_id: str, values: Mapping[str, Any], clear: Iterable[str] = ()
+) -> Outcome:
+    """New `values` by the record's keys; those named in `clear` go back to their defaults.
+
+    Raises for a value that is wrong and for a job that is not pending any more.
+    """
+    cleared = {name: _default(name) for name in clear}
+    both = sorted(cleared.keys() & values.keys())
+    if both:
+        raise InvalidField(f"{both[0]} is both set and cleared")
+    before = registry.get(job_id)
+    job = registry.edit(job_id, {**values, **cleared})
+    if job.revision == before.revision:
+        return Outcome(job_id, True, f"job {job_id} is already like that", job)
+    old, new = before.to_dict(), job.to_dict()
+    changed = ", ".join(name for name in EDITABLE if old[name] != new[name])
+    return Outcome(job_id, True, f"job {job_id}: changed {changed}", job)
+
+
+def _default(name: str) -> Any:
+    """What a new job has there; the prompt, the agent and the label have no default."""
+    default = next((f.default for f in fields_of(Job) if f.name == name), MISSING)
+    if name not in EDITABLE or default in ("", MISSING):
+        raise InvalidField(f"{name[:40]!r} cannot be cleared; what can: {', '.join(CLEARABLE)}")
+    return default
+
+
+CLEARABLE = tuple(
+    f.name for f in fields_of(Job) if f.name in EDITABLE and f.default not in ("", MISSING)
+)

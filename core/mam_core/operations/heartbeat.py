@@ -1,0 +1,25 @@
+"""A sign of life from a script that runs a job itself."""
+
+from __future__ import annotations
+
+from mam_core.records import Job
+from mam_core.registry import LeaseTerms, Registry
+
+DEFAULT_LEASE_SEC = 30
+
+
+def heartbeat(
+    registry: Registry,
+    job_id: str,
+    ttl_sec: float = DEFAULT_LEASE_SEC,
+    *,
+    owner: str | None = None,
+    attempt: int | None = None,
+) -> Job:
+    """Take or renew the lease; a script should look at `is_cancelling` of the answer.
+
+    Without an owner the lease is that of this user on this host, so that the
+    heartbeats of one script, each a process of its own, renew one lease.
+    """
+    terms = LeaseTerms(owner or f"{registry.actor}@{registry.node}", ttl_sec)
+    return registry.heartbeat(job_id, terms, attempt=attempt)

@@ -1,0 +1,1 @@
+"""Where records live: one protocol, one contract suite, several stores."""

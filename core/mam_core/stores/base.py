@@ -1,0 +1,184 @@
+"""What a store is: transactions over records, and reading without a lock.
+
+The registry's rules are written once, above this protocol. A store only has to
+keep records, hand out the next claimable one in the right order, and make a
+transaction happen whole or not at all. Every store passes the same contract
+suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from mam_core.audit import AuditLine, AuditLog
+from mam_core.records import Job, Status, Summary, Unreadable
+
+#: Told how many steps of how many are done.
+Progress = Callable[[int, int], None]
+
+
+class GateKind(StrEnum):
+    """What a pause holds back."""
+
+    ALL = "all"
+    AGENT = "agent"
+    GROUP = "group"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A pause: who closed it, when, why, and until when if that is known."""
+
+    kind: GateKind
+    name: str  #: empty for `GateKind.ALL`
+    since: str
+    by: str = ""
+    why: str = ""
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """All that holds claims back for more than one job: pauses, and slots changed while running."""
+
+    closed: tuple[Gate, ...] = ()
+    slots: Mapping[str, int] = field(default_factory=dict)
+
+    def find(self, kind: GateKind, name: str) -> Gate | None:
+        return next((g for g in self.closed if (g.kind, g.name) == (kind, name)), None)
+
+    def without(self, kind: GateKind, name: str) -> Gates:
+        kept = tuple(g for g in self.closed if (g.kind, g.name) != (kind, name))
+        return Gates(kept, self.slots)
+
+    def with_gate(self, gate: Gate) -> Gates:
+        return Gates((*self.without(gate.kind, gate.name).closed, gate), self.slots)
+
+
+class Want(NamedTuple):
+    """What a claimer is looking for."""
+
+    agent_session: str
+    agents: frozenset[str] | None  #: the agents it serves; None for any
+    now: float
+    slots: Mapping[str, int]  #: running jobs allowed per group, where the group has a limit
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which jobs to show. Empty means any."""
+
+    statuses: frozenset[Status] = frozenset()
+    agent_session: str | None = None
+    group: str | None = None
+    agent: str | None = None
+    text: str | None = None  #: anywhere in id or prompt, case ignored
+
+    def matches(self, job: Job) -> bool:
+        return (
+            (not self.statuses or job.status in self.statuses)
+            and self.agent_session in (None, job.agent_session)
+            and self.group in (None, job.group)
+            and self.agent in (None, job.agent)
+            and (self.text is None or _has_text(job, self.text))
+        )
+
+
+def _has_text(job: Job, text: str) -> bool:
+    folded = text.casefold()
+    return folded in job.prompt.casefold() or folded in job.job_id.casefold()
+
+
+class Facts(Protocol):
+    """What the claim rules ask of the rest of the registry."""
+
+    def status_of(self, job_id: str) -> Status | None:
+        """None for a job that is not in the registry."""
+
+    def running_in(self, group: str) -> int: ...
+
+    def gates(self) -> Gates: ...
+
+
+class Transaction(Facts, Protocol):
+    """Reads that stay true until the end, and writes that happen together at the end."""
+
+    def get(self, job_id: str) -> Job:
+        """Raises `JobNotFound` or `UnreadableRecord`."""
+
+    def insert(self, jobs: Sequence[Job], lines: Sequence[AuditLine]) -> None:
+        """New jobs, each with its first audit line."""
+
+    def put(self, job: Job, line: AuditLine | None) -> None:
+        """A new version of a job, with the line that tells of it."""
+
+    def note(self, job_id: str, line: AuditLine) -> None:
+        """An audit line about a job that does not change."""
+
+    def next_claimable(self, want: Want) -> Job | None:
+        """The first pending job, in claim order, that `claims.refusals` lets through."""
+
+    def live_with_key(self, key: str) -> str | None:
+        """The live job registered with this key, if there is one."""
+
+    def live_twin(self, agent_session: str, prompt: str) -> str | None:
+        """A live job with the same label and the same prompt, if there is one."""
+
+    def awaited(self) -> frozenset[str]:
+        """The jobs that some live job comes after."""
+
+    def ended(self) -> Iterable[Summary]:
+        """Every job that has ended, in order of registration."""
+
+    def last_order(self) -> int:
+        """The highest `order` ever given out."""
+
+    def exists(self, job_id: str) -> bool:
+        """The id is taken, by a record here, in the archive or in the audit log."""
+
+    def set_gates(self, gates: Gates) -> None: ...
+
+    def archive(self, jobs: Sequence[Job], batch: str, line: AuditLine) -> None:
+        """Take ended jobs out of the registry, into a batch that `restore` brings back."""
+
+    def restore(self, batch: str, line: AuditLine) -> list[str]: ...
+
+    def batches(self) -> list[str]:
+        """The archive's batches, oldest first."""
+
+
+class Store(Protocol):
+    """A place for records."""
+
+    audit: AuditLog
+
+    def transaction(
+        self, *, create: bool = False, progress: Progress | None = None
+    ) -> AbstractContextManager[Transaction]:
+        """Exclusive. Written at the end of the block; an exception leaves everything as it was.
+
+        Raises `RegistryMissing` where there is no registry yet, unless it is to be made.
+        `progress` is told how far a long write has come.
+        """
+
+    def get(self, job_id: str) -> Job:
+        """Without a lock. Raises `JobNotFound` or `UnreadableRecord`."""
+
+    def raw(self, job_id: str) -> bytes:
+        """The record's bytes, also of one that we cannot read."""
+
+    def find(self, query: Query) -> tuple[list[Summary], list[Unreadable]]:
+        """Without a lock, in order of registration."""
+
+    def unreadable(self) -> list[Unreadable]:
+        """The files that are named like records and are none."""
+
+    def bodies(self, query: Query) -> Iterator[Job | Unreadable]: ...
+
+    def facts(self) -> Facts: ...
+
+    def close(self) -> None: ...

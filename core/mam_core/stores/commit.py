@@ -1,0 +1,202 @@
+"""How a transaction of the files store becomes true, whatever dies on the way.
+
+Prepare every file under a temp name and sync it; write the intent; rename; tell
+the audit log; wipe the intent. Killed before the intent, nothing has happened;
+killed after it, the next holder of the lock goes on from there.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from mam_core.audit import AuditEvent, AuditLog, warn
+from mam_core.disk import Folder, is_temp_name, sync_fd, temp_name
+from mam_core.errors import MamError
+from mam_core.records import Job
+from mam_core.stores.base import Progress
+from mam_core.stores.catalogue import RECORD_SUFFIX, Watch, Written, read_job, record_name
+from mam_core.stores.journal import Intent, Journal
+
+#: From here on one sync of the whole file system is cheaper than one per file.
+BULK = 16
+
+_META = "meta"
+
+Line = tuple[str, dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Batch:
+    """What a transaction wants to be true at its end."""
+
+    writes: dict[str, bytes] = field(default_factory=dict)  #: file name to content
+    fresh: set[str] = field(default_factory=set)  #: names that must not exist before
+    moves: list[tuple[str, str]] = field(default_factory=list)  #: into the archive and back
+    lines: list[Line] = field(default_factory=list)  #: audit lines of these changes
+    notes: list[Line] = field(default_factory=list)  #: audit lines that no change hangs on
+    jobs: dict[str, Job] = field(default_factory=dict)
+    removed: list[str] = field(default_factory=list)
+    durable: bool = False  #: the directory is synced as well
+
+    @property
+    def changes_files(self) -> bool:
+        return bool(self.writes or self.moves)
+
+
+class Committer:
+    """Makes batches true in one folder, for the holder of its lock."""
+
+    def __init__(self, folder: Folder, audit: AuditLog) -> None:
+        self._folder = folder
+        self._audit = audit
+        self.journal = Journal(folder)
+        self._debts: list[Line] = []
+
+    def close(self) -> None:
+        self.journal.close()
+
+    def write(self, batch: Batch, watch: Watch, progress: Progress | None = None) -> list[Written]:
+        """Make the files true. An OSError leaves everything as it was."""
+        temps, written = self._prepare(batch, watch, progress)
+        moves = [*zip(temps, batch.writes, strict=True), *batch.moves]
+        # A batch must be whole after a power cut too, so its intent is synced; it is one sync more.
+        whole = len(moves) >= BULK or bool(batch.moves)
+        try:
+            self.journal.begin(Intent(moves, batch.lines), sync=whole)
+        except BaseException:
+            self._discard(temps)
+            raise
+        with watch.own_change():
+            self._make(batch, moves)
+        return written
+
+    def tell(self, batch: Batch, progress: Progress | None = None) -> None:
+        """Write the audit lines; those that fail stay in the journal for the next holder."""
+        owed = self._debts
+        late = {job_id for job_id, _ in owed}
+        for done, (job_id, line) in enumerate(batch.lines, 1):
+            job = batch.jobs.get(job_id)
+            # A line must not overtake one of its job that is still owed.
+            if job_id in late or not self._tell(job_id, line, job):
+                owed.append((job_id, _with_meta(line, job)))
+            if progress is not None:
+                progress(len(batch.lines) + done, 2 * len(batch.lines))
+        for job_id, line in batch.notes:
+            self._audit.append(job_id, line)
+        if batch.changes_files:
+            self._owe(owed)
+            if batch.moves:
+                # An archive move names no temp file: replayed after a power cut it would be wrong.
+                self.journal.sync()
+        self._debts = []
+
+    def recover(self, *, died: bool) -> None:
+        """Finish what an earlier holder began: its renames, then its audit lines."""
+        owed: list[Line] = []
+        moved = False
+        for intent in self.journal.pending():
+            for source, target in intent.moves:
+                try:
+                    self._folder.replace(source, target)
+                    moved = True
+                except FileNotFoundError:
+                    continue  # it got that far
+            for job_id, line in intent.audit:
+                told = self._audit.tells(job_id, line)
+                if not self._tell(job_id, line, self._current(job_id), told=told):
+                    owed.append((job_id, line))
+        if moved:
+            self._folder.sync()
+        if died:
+            self._discard([name for name in self._folder.names() if is_temp_name(name)])
+        self._owe(owed)
+        self._debts = owed
+
+    def _prepare(
+        self, batch: Batch, watch: Watch, progress: Progress | None
+    ) -> tuple[list[str], list[Written]]:
+        """Every new file under a temp name, synced; and what the catalogue is to know of them."""
+        temps: list[str] = []
+        states: dict[str, os.stat_result] = {}
+        bulk = len(batch.writes) >= BULK
+        try:
+            for name, data in batch.writes.items():
+                temp = temp_name(name.removesuffix(RECORD_SUFFIX).lstrip("."))
+                with watch.own_change():
+                    fd = self._folder.create(temp, data)
+                temps.append(temp)
+                try:
+                    if not bulk:
+                        sync_fd(fd, f"{self._folder.path}/{temp}")
+                    states[name] = os.fstat(fd)
+                finally:
+                    os.close(fd)
+                if progress is not None:
+                    progress(len(temps), 2 * len(batch.writes))
+            if bulk:
+                self._folder.sync_all()
+        except BaseException:
+            self._discard(temps)
+            raise
+        names = ((job, record_name(job.job_id)) for job in batch.jobs.values())
+        return temps, [Written(job, states[name]) for job, name in names if name in states]
+
+    def _make(self, batch: Batch, moves: list[tuple[str, str]]) -> None:
+        done: list[tuple[str, str]] = []
+        try:
+            for source, target in moves:
+                self._folder.replace(source, target)
+                done.append((source, target))
+            if batch.durable:
+                self._folder.sync()
+        except OSError:
+            for source, target in reversed(done):
+                if target in batch.fresh:
+                    self._folder.remove(target)
+                elif (source, target) in batch.moves:
+                    self._folder.replace(target, source)
+            self._discard([source for source, _ in moves if is_temp_name(source)])
+            self.journal.clear()
+            raise
+
+    def _tell(
+        self, job_id: str, line: dict[str, Any], job: Job | None, *, told: bool = False
+    ) -> bool:
+        plain = {name: value for name, value in line.items() if name != _META}
+        if job is None:
+            return told or self._audit.append(job_id, plain)
+        first = line["event"] == AuditEvent.REGISTERED
+        meta = line.get(_META) or (job.redacted() if first else None)
+        if told:
+            return self._audit.set_status(job, meta=meta)
+        if first:
+            return self._audit.begin(job, plain, meta=meta)
+        return self._audit.append(job_id, plain, job)
+
+    def _owe(self, owed: list[Line]) -> None:
+        try:
+            lost = self.journal.owe(owed)
+        except OSError as problem:
+            warn(f"the journal keeps what is done, to be looked at again: {problem}")
+            return
+        if lost:
+            warn(f"{lost} audit lines could not be written for too long and are given up")
+
+    def _current(self, job_id: str) -> Job | None:
+        try:
+            return read_job(self._folder, job_id)[0]
+        except (OSError, MamError):
+            return None
+
+    def _discard(self, temps: list[str]) -> None:
+        for temp in temps:
+            self._folder.remove(temp)
+
+
+def _with_meta(line: dict[str, Any], job: Job | None) -> dict[str, Any]:
+    """The debt of a first line keeps the record as registered; when it is paid, that moved on."""
+    if job is None or line["event"] != AuditEvent.REGISTERED:
+        return line
+    return {**line, _META: job.redacted()}

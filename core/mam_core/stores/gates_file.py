@@ -1,0 +1,53 @@
+"""``.gates``: pauses and slots of the files store, as one small JSON file."""
+
+from __future__ import annotations
+
+from mam_core import codec
+from mam_core.audit import warn
+from mam_core.disk import Folder
+from mam_core.errors import MamError
+from mam_core.stores.base import Gate, GateKind, Gates
+
+GATES_NAME = ".gates"
+_MAX_BYTES = 1024 * 1024
+
+
+def read_gates(folder: Folder) -> Gates:
+    """What is held back. A file that nobody can read holds back nothing, and is warned of."""
+    try:
+        data, _ = folder.read(GATES_NAME, _MAX_BYTES)
+    except FileNotFoundError:
+        return Gates()
+    try:
+        parsed = codec.loads(data)
+        closed = tuple(
+            Gate(
+                GateKind(gate["kind"]),
+                str(gate["name"]),
+                str(gate["since"]),
+                str(gate.get("by", "")),
+                str(gate.get("why", "")),
+                gate.get("until"),
+            )
+            for gate in parsed["closed"]
+        )
+        slots = {str(name): int(count) for name, count in parsed["slots"].items()}
+    except (MamError, KeyError, TypeError, ValueError, AttributeError) as problem:
+        warn(f"{folder.path}/{GATES_NAME} cannot be read, so no pause is in force: {problem}")
+        return Gates()
+    return Gates(closed, slots)
+
+
+def encode_gates(gates: Gates) -> bytes:
+    closed = [
+        {
+            "kind": gate.kind,
+            "name": gate.name,
+            "since": gate.since,
+            "by": gate.by,
+            "why": gate.why,
+            "until": gate.until,
+        }
+        for gate in gates.closed
+    ]
+    return codec.dumps({"closed": closed, "slots": dict(gates.slots)})

@@ -1,0 +1,263 @@
+"""The index: the folder's records in SQLite, so that no question has to read them all.
+
+The files stay the truth. The index lives in ``.index/``, is rebuilt when it is
+missing, damaged, of another version, another folder or another boot, and is
+believed only while the folder bears its seal. Deleting it is always safe.
+Nothing in it is synced: kill -9 does not take the page cache, and what a power
+cut leaves is not trusted.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from mam_core.clock import Clock, SystemClock
+from mam_core.disk import Folder
+from mam_core.errors import MamError
+from mam_core.records import Unreadable
+from mam_core.stores import seal
+from mam_core.stores.catalogue import (
+    RECORD_SUFFIX,
+    Answers,
+    ScanAnswers,
+    Watch,
+    Written,
+    is_record_name,
+    read_job,
+)
+from mam_core.stores.index_rows import (
+    IndexAnswers,
+    forget_unreadable,
+    remove_rows,
+    write_rows,
+    write_unreadable,
+)
+
+INDEX_FOLDER = ".index"
+INDEX_NAME = "jobs.sqlite"
+
+#: Raise it with every change of ``index.sql`` or of what a row holds.
+VERSION = 1
+
+#: Looking at every file for changes in place may take this share of the time, and no more.
+_LOOK_SHARE = 0.01
+_LOOK_EVERY_SEC = 5.0
+
+_MARK_TABLE = "CREATE TABLE made_for (folder TEXT NOT NULL, boot TEXT NOT NULL)"
+
+
+class Index:
+    """A catalogue in SQLite. Each thread has a connection of its own."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._threads = threading.local()
+
+    # -- the catalogue protocol ------------------------------------------------------------
+
+    def is_current(self, folder: Folder) -> bool:
+        try:
+            db = self._connection(folder, make=False)
+            if db is None:
+                return False
+            known, looked_at, took = db.execute("SELECT * FROM state").fetchone()
+        except sqlite3.Error:
+            return False
+        since = self._clock.since_boot() - looked_at
+        due = max(_LOOK_EVERY_SEC, took / _LOOK_SHARE)
+        return bool(known == seal.seal_of(folder) and 0 <= since < due)
+
+    def catch_up(self, folder: Folder) -> None:
+        try:
+            self._look(folder)
+        except sqlite3.Error:
+            self._throw_away(folder)
+            with suppress(sqlite3.Error):  # then there is no index, and every answer is a scan
+                self._look(folder)
+
+    def answers(self, folder: Folder) -> Answers:
+        try:
+            db = self._connection(folder, make=False)
+            return ScanAnswers(folder) if db is None else IndexAnswers(db, folder)
+        except sqlite3.Error:
+            return ScanAnswers(folder)
+
+    def watch(self, folder: Folder) -> Watch:
+        known = 0
+        try:
+            if db := self._connection(folder, make=False):
+                known = db.execute("SELECT seal FROM state").fetchone()[0]
+        except sqlite3.Error:
+            pass
+        return seal.SealWatch(folder, known)
+
+    def note(
+        self, folder: Folder, watch: Watch, written: Sequence[Written], removed: Sequence[str]
+    ) -> None:
+        assert isinstance(watch, seal.SealWatch)
+        try:
+            db = self._connection(folder, make=False)
+            if db is None:
+                return
+            # Disturbed: the rows are brought up to date, the seal stays broken, the next one looks.
+            new = seal.new_seal() if watch.undisturbed else 0
+            with _transaction(db):
+                if removed:
+                    remove_rows(db, removed)
+                write_rows(db, written)
+                db.execute("UPDATE state SET seal = ?", (new,))
+            if new and seal.set_seal(folder, new) != new:
+                kept = seal.seal_of(folder)
+                db.execute("UPDATE state SET seal = ?", (kept,))
+        except (sqlite3.Error, OSError):
+            self._throw_away(folder)
+
+    def close(self) -> None:
+        db: sqlite3.Connection | None = getattr(self._threads, "db", None)
+        if db is not None:
+            db.close()
+            self._threads.db = None
+
+    # -- looking at the folder -------------------------------------------------------------
+
+    def _look(self, folder: Folder) -> None:
+        """Compare every file with its row, read those that differ, and seal the folder.
+
+        Sealed before it is read: a change meanwhile breaks the seal again.
+        """
+        db = self._connection(folder, make=True)
+        assert db is not None
+        began = time.perf_counter()
+        kept = seal.set_seal(folder, seal.new_seal())
+        known = {row[0]: row[1:] for row in db.execute(_ALL_FILES)}
+        written: list[Written] = []
+        unreadable: list[tuple[Unreadable, os.stat_result]] = []
+        for stem, state in _files(folder):
+            if known.pop(stem, None) == (state.st_ino, state.st_size, state.st_mtime_ns):
+                continue
+            try:
+                written.append(Written(*read_job(folder, stem)))
+            except FileNotFoundError:
+                continue
+            except (MamError, OSError) as problem:
+                unreadable.append((Unreadable(stem, str(problem)), state))
+        with _transaction(db):
+            remove_rows(db, [*known, *(bad.job_id for bad, _ in unreadable)])
+            write_rows(db, written)
+            forget_unreadable(db, [item.job.job_id for item in written])
+            write_unreadable(db, unreadable)
+            took = time.perf_counter() - began
+            values = (kept, self._clock.since_boot(), took)
+            db.execute("UPDATE state SET seal = ?, looked_at = ?, look_took = ?", values)
+
+    # -- the file --------------------------------------------------------------------------
+
+    def _connection(self, folder: Folder, *, make: bool) -> sqlite3.Connection | None:
+        """This thread's connection to the index of `folder`; None when there is none to use."""
+        local = self._threads
+        place = os.path.join(folder.path, INDEX_FOLDER, INDEX_NAME)
+        try:
+            state = os.stat(place, follow_symlinks=False)
+            there: tuple[int, int] | None = (state.st_dev, state.st_ino)
+        except OSError:
+            there = None
+        mine = (os.getpid(), there)
+        if there is not None and getattr(local, "mine", None) == mine:
+            db: sqlite3.Connection = local.db
+            return db
+        self.close()
+        local.mine = None
+        if there is None and not make:
+            return None
+        made_for = (f"{folder.identity[0]}:{folder.identity[1]}", self._clock.boot_id())
+        fresh = None if there is None else _open(place, made_for)
+        if fresh is None and make:
+            fresh = self._make(folder, place, made_for)
+        if fresh is not None:
+            state = os.stat(place, follow_symlinks=False)
+            local.db, local.mine = fresh, (os.getpid(), (state.st_dev, state.st_ino))
+        return fresh
+
+    def _make(self, folder: Folder, place: str, made_for: tuple[str, str]) -> sqlite3.Connection:
+        """A new, empty index under a temp name, put in place whole."""
+        self._throw_away(folder)
+        with folder.subfolder(INDEX_FOLDER, create=True) as home:
+            temp = f"{INDEX_NAME}.{os.urandom(4).hex()}.new"
+            os.close(home.create(temp, b""))
+            db = _connect(os.path.join(home.path, temp))
+            with open(
+                os.path.join(os.path.dirname(__file__), "index.sql"), encoding="utf-8"
+            ) as sql:
+                db.executescript(sql.read())
+            db.execute(_MARK_TABLE)
+            db.execute("INSERT INTO made_for VALUES (?, ?)", made_for)
+            db.execute(f"PRAGMA user_version = {VERSION}")
+            db.close()
+            home.replace(temp, INDEX_NAME)
+        fresh = _open(place, made_for)
+        if fresh is None:
+            raise sqlite3.DatabaseError("the index cannot be opened after it was made")
+        return fresh
+
+    def _throw_away(self, folder: Folder) -> None:
+        self.close()
+        self._threads.mine = None
+        try:
+            with folder.subfolder(INDEX_FOLDER) as home:
+                for name in home.names():
+                    home.remove(name)
+        except FileNotFoundError:
+            pass
+
+
+_ALL_FILES = (
+    "SELECT job_id, inode, size, mtime_ns FROM jobs "
+    "UNION ALL SELECT job_id, inode, size, mtime_ns FROM unreadable"
+)
+
+
+def _connect(place: str) -> sqlite3.Connection:
+    db = sqlite3.connect(place, timeout=5, isolation_level=None, check_same_thread=False)
+    # WAL: readers never wait. No sync: the index may be lost, only not be wrong after kill -9.
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = OFF")
+    return db
+
+
+def _open(place: str, made_for: tuple[str, str]) -> sqlite3.Connection | None:
+    """A connection to the index at `place`, or None when it is not one that we can use."""
+    db = _connect(place)
+    try:
+        same_version = db.execute("PRAGMA user_version").fetchone()[0] == VERSION
+        if same_version and db.execute("SELECT * FROM made_for").fetchone() == made_for:
+            return db
+    except sqlite3.Error:
+        pass
+    db.close()
+    return None
+
+
+def _files(folder: Folder) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(folder.fd) as entries:
+        for entry in entries:
+            if is_record_name(entry.name):
+                try:
+                    yield entry.name.removesuffix(RECORD_SUFFIX), entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")

@@ -1,0 +1,198 @@
+"""The registry's one lock: an exclusive ``flock`` on ``.lock``, with a bounded wait.
+
+It is the lock of the documents, so scripts of the original exclude us and we
+them. Ours also leaves a mark in the file while it is held: the next holder sees
+from a mark that was never wiped that somebody died in the middle, and who waits
+too long can name whom it waits for.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import threading
+import time
+from contextlib import suppress
+from weakref import WeakValueDictionary
+
+from mam_core.disk import Folder, explain
+from mam_core.errors import LockTimeout
+
+LOCK_NAME = ".lock"
+
+#: How long to wait while one and the same process holds the lock.
+PATIENCE_SEC = 5.0
+
+_LOOK_EVERY_SEC = 0.05
+_LONGEST_PAUSE_SEC = 0.004
+
+_locks: WeakValueDictionary[tuple[int, int], RegistryLock] = WeakValueDictionary()
+
+
+class RegistryLock:
+    """Excludes other processes by ``flock`` and other threads of this one by a mutex.
+
+    A thread that already holds it may take it again.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        # A handle of its own: the lock outlives the store that happened to ask for it first.
+        self._folder = folder.duplicate()
+        self._mutex = threading.RLock()
+        self._depth = 0
+        self._fd = -1
+        self._pid = 0
+        self._turn = 0
+
+    @classmethod
+    def of(cls, folder: Folder) -> RegistryLock:
+        """The lock of a folder: one object a process, however often the registry is opened."""
+        # Two threads at once may make two: the files' lock keeps them apart all the same.
+        return _locks.get(folder.identity) or _locks.setdefault(folder.identity, cls(folder))
+
+    def acquire(self, *, wait: bool = True) -> bool:
+        """Take the lock. True when its last holder died without letting go.
+
+        With `wait` false, BlockingIOError answers at once that somebody has it.
+        """
+        if self._pid not in (0, os.getpid()):
+            self._leave_parent()
+        self._take_mutex(wait)
+        try:
+            self._depth += 1
+            if self._depth > 1:
+                return False
+            self._open()
+            self._wait(wait)
+            return self._mark()
+        except BaseException:
+            self._depth -= 1
+            self._mutex.release()
+            raise
+
+    def release(self) -> None:
+        try:
+            if self._depth == 1:
+                # A mark that cannot be wiped only makes the next holder look twice.
+                with suppress(OSError):
+                    os.ftruncate(self._fd, 0)
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
+        finally:
+            self._depth -= 1
+            self._mutex.release()
+
+    def __enter__(self) -> RegistryLock:
+        self.acquire()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+
+    def _take_mutex(self, wait: bool) -> None:
+        turn = self._turn
+        while not self._mutex.acquire(timeout=PATIENCE_SEC if wait else 0):
+            if not wait:
+                raise BlockingIOError
+            if turn == self._turn:
+                raise LockTimeout(
+                    f"another thread of this process (pid {os.getpid()}) has held the lock of "
+                    f"{self._folder.path} for {PATIENCE_SEC:g} s"
+                )
+            turn = self._turn  # it changed hands meanwhile: patience starts anew
+
+    def _leave_parent(self) -> None:
+        """After a fork: the parent's handle would share its lock with us, so take our own."""
+        os.close(self._fd)
+        self._fd = -1
+        self._pid = 0
+        self._depth = 0
+        self._mutex = threading.RLock()
+
+    def _open(self) -> None:
+        if self._fd >= 0:
+            return
+        try:
+            self._fd = self._folder.open_in_place(LOCK_NAME, os.O_RDWR)
+        except OSError as problem:
+            raise explain(problem, f"cannot lock {self._folder.path}") from problem
+        self._pid = os.getpid()
+
+    def _wait(self, wait: bool) -> None:
+        deadline = 0.0
+        look = 0.0
+        holder = ""
+        pause = 0.0001
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if not wait:
+                    raise
+            else:
+                if self._is_current():
+                    return
+                os.close(self._fd)
+                self._fd = -1
+                self._open()
+                continue
+            now = time.monotonic()
+            if now >= look:
+                look = now + _LOOK_EVERY_SEC
+                # A busy registry changes hands all the time: patience starts anew with each.
+                if (mark := self._read_mark()) != holder or not deadline:
+                    holder, deadline = mark, now + PATIENCE_SEC
+            if now >= deadline:
+                raise LockTimeout(
+                    f"the lock of {self._folder.path} has been held by {self._name_holder()} "
+                    f"for {PATIENCE_SEC:g} s"
+                )
+            time.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(pause * 1.5, _LONGEST_PAUSE_SEC)
+
+    def _is_current(self) -> bool:
+        """The file that we locked is still the one that others will open."""
+        try:
+            there = os.stat(LOCK_NAME, dir_fd=self._folder.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        ours = os.fstat(self._fd)
+        return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+    def _mark(self) -> bool:
+        died = os.fstat(self._fd).st_size > 0
+        self._turn += 1
+        mark = f"{os.getpid()} {self._turn} {time.monotonic_ns()}\n".encode()
+        try:
+            if died:
+                os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, mark, 0)
+        except OSError as problem:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            raise explain(problem, f"cannot lock {self._folder.path}") from problem
+        return died
+
+    def _read_mark(self) -> str:
+        return os.pread(self._fd, 100, 0).decode("ascii", "replace")
+
+    def _name_holder(self) -> str:
+        pid = _kernel_holder(os.fstat(self._fd)) or self._read_mark().split(" ")[0]
+        return f"pid {pid}" if pid else "another process"
+
+
+def _kernel_holder(state: os.stat_result) -> str:
+    """The pid that the kernel names for a ``flock`` on this file; empty where it does not tell."""
+    want = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+    try:
+        with open("/proc/locks", encoding="ascii") as locks:
+            for line in locks:
+                words = line.split()
+                if words[1] == "FLOCK" and words[5] == want:
+                    return words[4]
+    except (OSError, IndexError):
+        pass
+    return ""

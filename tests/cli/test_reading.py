@@ -1,0 +1,213 @@
+"""``mam get``, ``status``, ``pick``, ``why``: one job, asked for or claimed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Mam, is_one_sentence
+from tests.support.clock import FakeClock
+
+STATUSES = ["pending", "running", "completed", "error", "cancelled"]
+
+
+class TestGet:
+    def test_prints_the_record(self, mam: Mam) -> None:
+        """E6, A14"""
+        job_id = mam.register('별 "quoted" \n \x1b[31m \u202e')
+        for words in (["--job", job_id], [job_id]):
+            answer = mam.ok("get", *words)
+            assert answer.json == mam.record(job_id)
+            assert answer.err == ""
+            assert "\x1b" not in answer.out
+            assert "별" in answer.out
+
+    def test_of_an_unknown_job_exits_1(self, mam: Mam) -> None:
+        """E6"""
+        for _ in range(2):
+            answer = mam("get", "--job", "nobody99")
+            assert (answer.code, answer.out) == (1, "")
+            assert is_one_sentence(answer.err)
+            mam.register()
+
+    @pytest.mark.parametrize(
+        "job_id", ["../x", "", "x" * 300, "a\0b", "a/b", "-", ".lock", "a.json"]
+    )
+    def test_of_a_bad_id_exits_1(self, mam: Mam, job_id: str) -> None:
+        """A10"""
+        mam.register()
+        answer = mam("get", "--job", job_id)
+        assert (answer.code, answer.out) == (1, "")
+        assert is_one_sentence(answer.err)
+
+    def test_wants_exactly_one(self, mam: Mam) -> None:
+        assert mam("get").code == 2
+        assert mam("get", "one", "two").code == 2
+
+    def test_of_another_version_prints_it_as_it_is(self, mam: Mam) -> None:
+        """A7"""
+        path = mam.write("aaaa1111", schema_version=2, odd=[1])
+        path.write_text(path.read_text() + "\n\n")
+        before = path.read_bytes()
+        answer = mam.ok("get", "aaaa1111")
+        assert answer.out.encode() == before
+        assert is_one_sentence(answer.err)
+        assert "schema_version" in answer.err
+        for words in (
+            ["status", "--set", "error"],
+            ["cancel"],
+            ["retry"],
+            ["edit", "--group", "g"],
+        ):
+            assert mam(*words, "--job", "aaaa1111").code == 1
+        assert path.read_bytes() == before
+
+    @pytest.mark.parametrize(
+        "data",
+        [b"", b"{", b"[]", b"[" * 100_000, b"\xff\xfe{}", b'{"schema_version": 1}', b"nonsense"],
+    )
+    def test_of_an_unreadable_record_says_so_and_exits_1(self, mam: Mam, data: bytes) -> None:
+        mam.register()
+        mam.path("aaaa1111").write_bytes(data)
+        answer = mam("get", "aaaa1111")
+        assert (answer.code, answer.out) == (1, "")
+        assert is_one_sentence(answer.err)
+        assert "aaaa1111 cannot be read" in answer.err
+
+
+class TestStatus:
+    def test_prints_it(self, mam: Mam) -> None:
+        assert mam.ok("status", mam.register()).out == "pending\n"
+
+    @pytest.mark.parametrize("status", STATUSES)
+    def test_sets_any(self, mam: Mam, status: str) -> None:
+        """E7, A8, decision 15"""
+        job_id = mam.register()
+        answer = mam.ok("status", "--job", job_id, "--set", status)
+        assert (answer.out, answer.err) == ("", "")
+        assert mam.record(job_id)["status"] == status
+
+    @pytest.mark.parametrize("status", ["done", "", "PENDING", "failed", "\x1b[2J"])
+    def test_refuses_what_is_none(self, mam: Mam, status: str) -> None:
+        """E7, A8"""
+        job_id = mam.register()
+        before = mam.path(job_id).read_bytes()
+        answer = mam("status", "--job", job_id, "--set", status)
+        assert (answer.code, answer.out) == (1, "")
+        assert is_one_sentence(answer.err)
+        assert "\x1b" not in answer.err
+        assert mam.path(job_id).read_bytes() == before
+
+    def test_of_an_unknown_job_exits_1(self, mam: Mam) -> None:
+        """E7"""
+        for words in ([], ["--set", "error"]):
+            answer = mam("status", "--job", "nobody99", *words)
+            assert (answer.code, answer.out) == (1, "")
+            assert is_one_sentence(answer.err)
+
+
+class TestPick:
+    def test_prints_the_id_and_claims(self, mam: Mam) -> None:
+        """E8, C1, C7"""
+        first, second = mam.register("1"), mam.register("2")
+        assert mam.ok("pick", "--agent-session", "tmux:a").out == first + "\n"
+        assert mam.ok("pick", "--agent-session", "tmux:a").out == second + "\n"
+        record = mam.record(first)
+        assert (record["status"], record["attempt"], record["lease"]) == ("running", 1, None)
+
+    def test_without_a_job_prints_nothing_and_exits_3(self, mam: Mam) -> None:
+        """E8, E14, H1"""
+        for _ in range(2):
+            answer = mam("pick", "--agent-session", "tmux:clau")
+            assert (answer.code, answer.out, answer.err) == (3, "", "")
+            mam.register("x", "--agent-session", "tmux:claude")
+        assert not mam.folder.joinpath("nothing").exists()
+
+    def test_takes_only_agents_that_are_served(self, mam: Mam) -> None:
+        mam.register("1", "--agent", "codex")
+        wanted = mam.register("2", "--agent", "shell")
+        assert mam("pick", "--label", "tmux:a", "--agents", "aider,gemini").code == 3
+        assert mam.ok("pick", "--label", "tmux:a", "--agents", "aider,shell").out.strip() == wanted
+        assert mam("pick", "--label", "tmux:a", "--agents", ",").code == 2
+
+    def test_obeys_the_slots_of_the_settings(self, mam: Mam) -> None:
+        (mam.folder / "mam.toml").write_text("[groups.night]\nslots = 1\n")
+        mam.register("1", "--group", "night")
+        mam.register("2", "--group", "night")
+        assert mam("pick", "--label", "tmux:a").code == 0
+        assert mam("pick", "--label", "tmux:a").code == 3
+
+    def test_wants_a_label(self, mam: Mam) -> None:
+        answer = mam("pick")
+        assert answer.code == 2
+        assert is_one_sentence(answer.err)
+
+    def test_goes_on_among_files_that_are_no_records(self, mam: Mam) -> None:
+        """A18"""
+        good = mam.register()
+        mam.path("broken").write_text("{")
+        mam.write("version2", schema_version=2)
+        assert mam.ok("pick", "--label", "tmux:a").out == good + "\n"
+
+
+class TestWhy:
+    def test_says_who_will_take_it(self, mam: Mam) -> None:
+        answer = mam.ok("why", mam.register())
+        assert answer.out == (
+            "the next session with label tmux:a that serves agent shell will take it\n"
+        )
+
+    def test_names_every_refusal(self, mam: Mam, frozen: FakeClock) -> None:
+        (mam.folder / "mam.toml").write_text("[groups.night]\nslots = 0\n")
+        parent = mam.register("first")
+        job_id = mam.register("p", "--after", parent, "--group", "night", "--not-before", "+10m")
+        mam.ok("pause", "--group", "night", "--why", "too\nloud \x1b[2J", "--until", "+1h")
+        mam.ok("status", parent, "--set", "error")
+        answer = mam.ok("why", job_id)
+        assert answer.lines == [
+            "group night is paused until 2026-06-19T10:30:00Z: too\\nloud \\x1b[2J",
+            "it may not start before 2026-06-19T09:40:00Z",
+            f"it comes after job {parent}, which ended as error",
+            "group night runs 0 of 0 at once",
+        ]
+        data = mam.ok("why", job_id, "--json").json
+        assert data["claimable"] is False
+        assert [refusal["rule"] for refusal in data["refusals"]] == [
+            "paused",
+            "not yet",
+            "parent failed",
+            "group full",
+        ]
+
+    @pytest.mark.parametrize(
+        ("status", "sentence"),
+        [
+            ("running", "it is running as attempt 1"),
+            ("completed", "it is completed since 2026-06-19T09:30:00Z"),
+            ("error", "it is error (override) since 2026-06-19T09:30:00Z"),
+            ("cancelled", "it is cancelled since 2026-06-19T09:30:00Z"),
+        ],
+    )
+    def test_tells_where_other_jobs_stand(
+        self, mam: Mam, frozen: FakeClock, status: str, sentence: str
+    ) -> None:
+        job_id = mam.register()
+        mam.ok("status", job_id, "--set", status)
+        assert mam.ok("why", job_id).out.startswith(sentence)
+        assert mam.ok("why", job_id, "--json").json["status"] == status
+
+    def test_tells_that_a_cancel_is_on_its_way(self, mam: Mam, frozen: FakeClock) -> None:
+        job_id = mam.register()
+        mam.ok("pick", "--label", "tmux:a")
+        mam.ok("heartbeat", job_id, "--owner", "w1")
+        mam.ok("cancel", job_id)
+        assert "leased to w1" in mam.ok("why", job_id).out
+        assert "asked to end at 2026-06-19T09:30:00Z by ann" in mam.ok("why", job_id).out
+
+    def test_of_an_unknown_job_exits_1(self, mam: Mam) -> None:
+        assert mam("why", "nobody99").code == 1
+
+
+def test_json_of_get_is_json_for_others(mam: Mam) -> None:
+    assert json.loads(mam.ok("get", mam.register("p"), "--json").out)["prompt"] == "p"

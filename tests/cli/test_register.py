@@ -1,0 +1,274 @@
+"""``mam register``: the id alone on stdout, and the record that was asked for on disk."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Mam, is_one_sentence
+from tests.support.clock import FakeClock
+
+JR_KEYS = {
+    "schema_version",
+    "job_id",
+    "status",
+    "created_at",
+    "updated_at",
+    "prompt",
+    "agent",
+    "agent_session",
+    "broker",
+    "topic_prefix",
+    "timeout_sec",
+    "idle_timeout_sec",
+    "expected_artifacts",
+    "last_seq",
+    "auth_token",
+}
+
+
+def stdin_of(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+class TestOneJob:
+    def test_prints_the_id_alone(self, mam: Mam) -> None:
+        """E1, A1, A3"""
+        answer = mam.ok(
+            *("register", "--prompt", "p", "--agent", "claude-code", "--agent-session", "tmux:a"),
+            *("--timeout", "600", "--idle-timeout", "60"),
+        )
+        assert re.fullmatch(r"[a-z0-9]{8}\n", answer.out)
+        assert answer.err == ""
+        record = mam.record(answer.out.strip())
+        assert (record["timeout_sec"], record["idle_timeout_sec"]) == (600, 60)
+
+    def test_has_the_documents_keys_and_defaults(self, mam: Mam) -> None:
+        """E2, A6, A8, A13, I1, I2, K1"""
+        record = mam.record(mam.register())
+        assert record.keys() >= JR_KEYS
+        assert (record["timeout_sec"], record["idle_timeout_sec"]) == (3600, 120)
+        assert record["status"] == "pending"
+        assert record["expected_artifacts"] == []
+        assert record["last_seq"] == 0
+        assert record["auth_token"] is None
+
+    def test_takes_every_field_as_an_option(self, mam: Mam, frozen: FakeClock) -> None:
+        """E3"""
+        parent = mam.register("first")
+        (mam.folder / "sub").mkdir()
+        secret = mam.folder / "secret"
+        secret.write_text("pass word \nsecond line\n")
+        job_id = mam.register(
+            "second",
+            *("--model", "big", "--workdir", "sub", "--artifact", "a.txt", "--artifact", "b/c.md"),
+            *("--validate", "test -s a.txt", "--after", parent, "--group", "night"),
+            *("--priority", "-5", "--key", "nightly", "--max-attempts", "3"),
+            *("--memory-max", "8G", "--not-before", "+10m", "--token"),
+            *("--topic-prefix", "jobs/mine", "--broker-host", "broker.lan"),
+            *("--broker-port", "8883", "--broker-tls", "--broker-username", "u"),
+            *("--broker-password-file", secret),
+        )
+        record = mam.record(job_id)
+        assert record["model"] == "big"
+        assert record["workdir"] == str(mam.folder / "sub")
+        assert record["expected_artifacts"] == ["a.txt", "b/c.md"]
+        assert record["validate"] == "test -s a.txt"
+        assert record["after"] == [parent]
+        assert (record["group"], record["priority"], record["key"]) == ("night", -5, "nightly")
+        assert (record["max_attempts"], record["memory_max"]) == (3, 8 * 2**30)
+        assert record["not_before"] == "2026-06-19T09:40:00Z"
+        assert len(record["auth_token"]) == 43
+        assert record["topic_prefix"] == "jobs/mine"
+        assert record["broker"] == {
+            "host": "broker.lan",
+            "port": 8883,
+            "tls": True,
+            "username": "u",
+            "password": "pass word ",
+        }
+
+    def test_works_where_it_was_registered(self, mam: Mam) -> None:
+        """N24"""
+        assert mam.record(mam.register())["workdir"] == str(mam.folder)
+
+    @pytest.mark.parametrize("text", ["한국어 … \"quoted\" 'so'", "two\r\nlines\n", "-", " "])
+    def test_keeps_a_prompt_from_a_file_to_the_byte(self, mam: Mam, text: str) -> None:
+        """A14"""
+        file = mam.folder / "prompt"
+        file.write_bytes(text.encode())
+        answer = mam.ok("register", "--prompt-file", file, "--agent", "a", "--label", "l")
+        assert mam.record(answer.out.strip())["prompt"] == text
+
+    def test_takes_a_prompt_from_stdin(self, mam: Mam, monkeypatch: pytest.MonkeyPatch) -> None:
+        stdin_of(monkeypatch, "별\n".encode())
+        answer = mam.ok("register", "--prompt-file", "-", "--agent", "a", "--label", "l")
+        assert mam.record(answer.out.strip())["prompt"] == "별\n"
+
+    def test_with_the_key_of_a_live_job_answers_with_that_job(self, mam: Mam) -> None:
+        """N2, decision 22"""
+        first = mam.register("one", "--key", "k")
+        given = ("--prompt", "two", "--agent", "shell", "--label", "tmux:a", "--key", "k")
+        again = mam.ok("register", *given)
+        assert again.out == first + "\n"
+        assert "nothing was registered" in again.err
+        mam.ok("cancel", first)
+        assert mam.ok("register", *given).out.strip() != first
+
+    def test_warns_of_a_twin_and_registers_it(self, mam: Mam) -> None:
+        """N2, decision 22"""
+        first = mam.register("same")
+        answer = mam.ok("register", "--prompt", "same", "--agent", "b", "--label", "tmux:a")
+        assert answer.out.strip() != first
+        assert f"mam: warning: job {answer.out.strip()} has the label" in answer.err
+        assert first in answer.err
+
+    def test_takes_what_it_is_not_told_from_the_settings(self, mam: Mam) -> None:
+        """I4: flag over settings over default"""
+        (mam.folder / "mam.toml").write_text(
+            '[defaults]\nagent = "codex"\nagent_session = "tmux:c"\ntimeout_sec = 77\n'
+            '[broker]\nhost = "broker.lan"\nport = 2000\n'
+        )
+        plain = mam.record(mam.ok("register", "--prompt", "p").out.strip())
+        assert (plain["agent"], plain["agent_session"]) == ("codex", "tmux:c")
+        assert (plain["timeout_sec"], plain["idle_timeout_sec"]) == (77, 120)
+        flags = ("--prompt", "q", "--timeout", "5", "--agent", "x", "--broker-port", "3")
+        record = mam.record(mam.ok("register", *flags).out.strip())
+        assert (record["agent"], record["timeout_sec"]) == ("x", 5)
+        assert (record["broker"]["host"], record["broker"]["port"]) == ("broker.lan", 3)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("flags", "word"),
+        [
+            (["--timeout", "0"], "--timeout"),
+            (["--timeout", "-1"], "--timeout"),
+            (["--timeout", "soon"], "--timeout"),
+            (["--timeout", "nan"], "--timeout"),
+            (["--idle-timeout", "0"], "--idle-timeout"),
+            (["--priority", "high"], "--priority"),
+            (["--priority", "9999999999"], "priority"),
+            (["--memory-max", "lots"], "--memory-max"),
+            (["--max-attempts", "0"], "max_attempts"),
+            (["--not-before", "tomorrow"], "not_before"),
+            (["--workdir", "nowhere"], "nowhere"),
+            (["--artifact", "../up"], "expected_artifacts"),
+            (["--artifact", "/etc/passwd"], "expected_artifacts"),
+            (["--after", "nobody99"], "nobody99"),
+            (["--after", "../x"], "after"),
+            (["--topic-prefix", "a/#"], "topic_prefix"),
+            (["--broker-port", "70000"], "broker"),
+            (["--broker-password-file", "nowhere"], "nowhere"),
+            (["--agent-session", ""], "agent_session"),
+            (["--agent", "a\x1b[2J"], "agent"),
+            (["--nonsense"], "--nonsense"),
+            (["--prompt-file", "x"], "--prompt"),
+        ],
+    )
+    def test_are_one_sentence_and_change_nothing(
+        self, mam: Mam, flags: list[str], word: str
+    ) -> None:
+        """I5, E14, E15"""
+        base = ["--prompt", "p", "--agent", "shell", "--agent-session", "tmux:a"]
+        answer = mam("register", *base, *flags)
+        assert answer.code == 2
+        assert answer.out == ""
+        assert is_one_sentence(answer.err)
+        assert word in answer.err
+        assert not list(mam.registry.glob("*.json"))
+
+    def test_name_what_is_missing(self, mam: Mam) -> None:
+        answer = mam("register", "--prompt", "p", "--agent", "a")
+        assert (answer.code, answer.err) == (2, "mam: agent_session: it is missing\n")
+
+    @pytest.mark.parametrize(
+        ("data", "word"),
+        [(b"", "empty"), (b"\xff\xfe", "UTF-8"), (b"x" * (1024 * 1024 + 1), "1 MiB")],
+    )
+    def test_of_a_prompt_file_name_the_reason(self, mam: Mam, data: bytes, word: str) -> None:
+        file = mam.folder / "prompt"
+        file.write_bytes(data)
+        answer = mam("register", "--prompt-file", file, "--agent", "a", "--label", "l")
+        assert answer.code == 2
+        assert is_one_sentence(answer.err)
+        assert word in answer.err
+
+    @pytest.mark.parametrize("name", ["absent", ".", "a\0b"])
+    def test_of_a_file_that_is_none(self, mam: Mam, name: str) -> None:
+        for option in ("--prompt-file", "--bulk"):
+            answer = mam("register", option, name, "--agent", "a", "--label", "l")
+            assert answer.code == 2
+            assert is_one_sentence(answer.err)
+
+
+class TestManyJobs:
+    def lines(self, *jobs: object) -> bytes:
+        return b"".join(json.dumps(job).encode() + b"\n" for job in jobs)
+
+    def write(self, mam: Mam, data: bytes) -> Path:
+        file = mam.folder / "jobs.jsonl"
+        file.write_bytes(data)
+        return file
+
+    def test_are_registered_in_order(self, mam: Mam) -> None:
+        """N22, N25"""
+        jobs = [{"prompt": f"part {n}", "agent": "a", "agent_session": "l"} for n in range(50)]
+        answer = mam.ok("register", "--bulk", self.write(mam, self.lines(*jobs)))
+        assert [mam.record(job_id)["prompt"] for job_id in answer.lines] == [
+            f"part {n}" for n in range(50)
+        ]
+        picked = [mam.ok("pick", "--agent-session", "l").out.strip() for _ in range(50)]
+        assert picked == answer.lines
+
+    def test_come_from_stdin_and_take_the_options_for_what_they_leave_out(
+        self, mam: Mam, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stdin_of(monkeypatch, self.lines({"prompt": "1"}, {"prompt": "2", "agent": "own"}) + b"\n")
+        answer = mam.ok("register", "--bulk", "-", "--agent", "a", "--label", "l", "--timeout", "9")
+        one, two = map(mam.record, answer.lines)
+        assert (one["agent"], two["agent"]) == ("a", "own")
+        assert (one["timeout_sec"], two["timeout_sec"]) == (9, 9)
+        assert one["workdir"] == str(mam.folder)
+
+    @pytest.mark.parametrize(
+        ("line", "word"),
+        [
+            (b"{not json", "JSON"),
+            (b"[]", "object"),
+            (b"\xff", "UTF-8"),
+            (b"[" * 100_000, "nested"),
+            (b'{"prompt": "p", "prompt": "q"}', "twice"),
+            (b'{"agent": "a", "agent_session": "l"}', "prompt: it is missing"),
+            (b'{"prompt": "p", "agent": "a", "agent_session": "l", "status": "running"}', "status"),
+            (b'{"prompt": "p", "agent": "a", "agent_session": "l", "timeout_sec": 0}', "timeout"),
+            (
+                b'{"prompt": "p", "agent": "a", "agent_session": "l", "after": ["nobody9"]}',
+                "nobody",
+            ),
+            (b'{"prompt": "p", "agent": "a", "agent_session": "l", "after": 3}', "after"),
+        ],
+    )
+    def test_with_one_bad_line_are_all_refused_and_the_line_is_named(
+        self, mam: Mam, line: bytes, word: str
+    ) -> None:
+        good = self.lines({"prompt": "p", "agent": "a", "agent_session": "l"})
+        answer = mam("register", "--bulk", self.write(mam, good + b"\n" + line + b"\n" + good))
+        assert answer.code == 2
+        assert answer.out == ""
+        assert is_one_sentence(answer.err)
+        assert "line 3:" in answer.err
+        assert word in answer.err
+        assert not list(mam.registry.glob("*.json"))
+
+    def test_of_an_empty_file_are_none(self, mam: Mam) -> None:
+        answer = mam.ok("register", "--bulk", self.write(mam, b"\n\n"))
+        assert (answer.out, answer.err) == ("", "")
+
+    def test_share_no_prompt(self, mam: Mam) -> None:
+        assert mam("register", "--bulk", "x", "--prompt", "p").code == 2
