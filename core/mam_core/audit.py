@@ -73,6 +73,7 @@ class AuditLog:
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
+        self._root: Folder | None = None
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -128,7 +129,7 @@ class AuditLog:
             return
         with folder:
             try:
-                fd = folder.open_file(EVENTS)
+                fd, _ = folder.open_file(EVENTS)
             except (OSError, UnsafePath):
                 return
             with os.fdopen(fd, "rb") as file:
@@ -176,7 +177,7 @@ class AuditLog:
     def _search(self, job_id: str, pick: Callable[[bytes], int | None]) -> int:
         try:
             with self._open_job(job_id) as folder:
-                fd = folder.open_file(EVENTS)
+                fd, _ = folder.open_file(EVENTS)
         except (OSError, MamError):
             return 0
         try:
@@ -185,8 +186,11 @@ class AuditLog:
             os.close(fd)
 
     def _open_job(self, job_id: str, *, create: bool = False) -> Folder:
-        path = os.path.join(self.path, check_job_id(job_id))
-        return Folder.open(path, create=create)
+        """A job's folder; raises FileNotFoundError when there is none and none is to be made."""
+        check_job_id(job_id)
+        if self._root is None or not self._root.is_present():
+            self._root = Folder.open(self.path, create=create)
+        return self._root.subfolder(job_id, create=create)
 
     def _read_json(self, job_id: str, name: str) -> dict[str, Any] | None:
         try:

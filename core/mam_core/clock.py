@@ -8,6 +8,7 @@ Tests pass a clock of their own.
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Protocol
 
 _BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
@@ -62,7 +63,9 @@ def fine_stamp(seconds: float) -> str:
     return f"{_to_the_second(whole)}.{rest:03d}Z"
 
 
+@lru_cache(maxsize=4)
 def _to_the_second(seconds: int) -> str:
+    # Asked three times for each change, mostly about one second.
     # Not strftime: its year has fewer than four digits before the year 1000, which nobody parses.
     year, month, day, hour, minute, second, *_ = time.gmtime(seconds)
     return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"

@@ -90,6 +90,10 @@ class Folder:
         return self._state.st_dev, self._state.st_ino
 
     @property
+    def mode(self) -> int:
+        return self._state.st_mode & 0o777
+
+    @property
     def is_loose(self) -> bool:
         """Others than the owner may look in."""
         return bool(self._state.st_mode & 0o077)
@@ -124,13 +128,16 @@ class Folder:
                 raise
         except OSError as problem:
             raise _no_folder(problem, path) from None
-        try:
+        with suppress(FileExistsError):
             os.mkdir(name, FOLDER_MODE, dir_fd=self.fd)
-        except FileExistsError:
-            pass
-        else:
+        try:
+            made = Folder(path, os.open(name, _FOLDER, dir_fd=self.fd))
+        except PermissionError:  # a umask that takes our own rights
             os.chmod(name, FOLDER_MODE, dir_fd=self.fd)
-        return Folder(path, os.open(name, _FOLDER, dir_fd=self.fd))
+            made = Folder(path, os.open(name, _FOLDER, dir_fd=self.fd))
+        if made.mode != FOLDER_MODE:
+            made.tighten()
+        return made
 
     def check_file(self, state: os.stat_result, name: str) -> None:
         """Raise `UnsafePath` unless `state` is a plain file that we or the folder's owner made."""
@@ -139,8 +146,8 @@ class Folder:
         if state.st_uid not in (os.geteuid(), self._state.st_uid, 0):
             raise UnsafePath(f"{name} belongs to user {state.st_uid}")
 
-    def open_file(self, name: str) -> int:
-        """A plain file, opened for reading.
+    def open_file(self, name: str) -> tuple[int, os.stat_result]:
+        """A plain file, opened for reading, and its state.
 
         Raises FileNotFoundError when it is not there, `UnsafePath` when it is
         a link, a pipe, a folder or somebody else's.
@@ -154,17 +161,17 @@ class Folder:
                 raise UnsafePath(f"{name} is a socket or a device, not a file") from None
             raise
         try:
-            self.check_file(os.fstat(fd), name)
+            state = os.fstat(fd)
+            self.check_file(state, name)
         except BaseException:
             os.close(fd)
             raise
-        return fd
+        return fd, state
 
     def read(self, name: str, limit: int) -> tuple[bytes, os.stat_result]:
         """All of a plain file of at most `limit` bytes, with its state; raises as `open_file`."""
-        fd = self.open_file(name)
+        fd, state = self.open_file(name)
         try:
-            state = os.fstat(fd)
             if state.st_size > limit:
                 raise UnsafePath(f"{name} has {state.st_size} bytes; the limit is {limit}")
             return read_all(fd, state.st_size), state

@@ -8,12 +8,23 @@ know are carried along untouched, so that a newer tool's fields survive us.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from mam_core.errors import BadJobId, BadStatus, UnreadableRecord
+from mam_core.record_checks import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    SECONDS,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Kind,
+    checked,
+)
 
 SCHEMA_VERSION = 1
 DEFAULT_TIMEOUT_SEC = 3600
@@ -113,8 +124,8 @@ class Broker:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Broker:
-        broker: Broker = _build(cls, data, _BROKER_CHECKS)
-        return broker
+        known, extra = checked(data, _BROKER_KINDS)
+        return cls(**known, extra=extra)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +159,14 @@ class Lease:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Lease:
-        lease: Lease = _build(cls, data, _LEASE_CHECKS)
-        return lease
+        known, extra = checked(data, _LEASE_KINDS)
+        for name in ("owner", "ttl_sec"):
+            if name not in known:
+                raise UnreadableRecord(f"its lease has no {name}")
+        return cls(**known, extra=extra)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
     """One delegated job: prompt, agent, limits, artifacts, and where it stands."""
 
@@ -220,11 +234,15 @@ class Job:
         return f"{self.topic_prefix}/events"
 
     def evolve(self, **changes: Any) -> Job:
-        return replace(self, **changes)
+        """A copy with these fields."""
+        if unknown := changes.keys() - self.__dict__.keys():
+            raise TypeError(f"a job has no field {min(unknown)!r}")
+        return _make(self.__dict__ | changes)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as it stands on disk: the document's keys, ours, then the unknown ones."""
-        data: dict[str, Any] = {name: getattr(self, name) for name in DISK_ORDER}
+        mine = self.__dict__
+        data: dict[str, Any] = {name: mine[name] for name in DISK_ORDER}
         data["broker"] = self.broker.to_dict()
         if self.lease is not None:
             data["lease"] = self.lease.to_dict()
@@ -253,7 +271,8 @@ class Job:
         for name in ("job_id", "status"):
             if name not in data:
                 raise UnreadableRecord(f"it is no job record: it has no {name}")
-        job: Job = _build(cls, data, _JOB_CHECKS)
+        known, extra = checked(data, _JOB_KINDS)
+        job = _make(_DEFAULTS | known | {"extra": extra})
         if job.reason is Reason.OTHER and data["reason"] != Reason.OTHER:
             # Another tool's word: it is kept beside ours.
             return job.evolve(detail=": ".join(filter(None, (data["reason"], job.detail))))
@@ -277,8 +296,15 @@ _JR_KEYS = (
     "last_seq",
     "auth_token",
 )
-_KNOWN = tuple(f.name for f in fields(Job) if f.name != "extra")
-DISK_ORDER = _JR_KEYS + tuple(name for name in _KNOWN if name not in _JR_KEYS)
+_DEFAULTS: dict[str, Any] = Job(job_id="", status=Status.PENDING).__dict__
+DISK_ORDER = _JR_KEYS + tuple(name for name in _DEFAULTS if name not in (*_JR_KEYS, "extra"))
+
+
+def _make(values: dict[str, Any]) -> Job:
+    """A job from all of its fields at once: the generated `__init__` sets forty one by one."""
+    job = object.__new__(Job)
+    job.__dict__.update(values)
+    return job
 
 
 class Summary(NamedTuple):
@@ -352,161 +378,84 @@ def claim_order(job: Job) -> int:
         return 0
 
 
-# -- reading: one check per key, each answers the value or raises ----------------------------
-
-_Check = Callable[[Any], Any]
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a text")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError("a whole number")
-    return value
-
-
-def _count(value: Any) -> int:
-    if _whole(value) < 0:
-        raise TypeError("a whole number, not negative")
-    return int(value)
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
-        raise TypeError("a positive number")
-    return value
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError("a number")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("true or false")
-    return value
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise TypeError("a list of texts")
-    return tuple(value)
+# -- reading ---------------------------------------------------------------------------------
 
 
 def _status(value: Any) -> Status:
     try:
         return Status(value)
     except ValueError:
-        raise TypeError("one of the five statuses") from None
+        raise TypeError from None
 
 
 def _reason(value: Any) -> Reason:
     try:
-        return Reason(_text(value))
+        return Reason(value)
     except ValueError:
         return Reason.OTHER
 
 
 def _job_id(value: Any) -> str:
-    if not isinstance(value, str) or not _JOB_ID.fullmatch(value):
-        raise TypeError("a job id")
-    return value
+    if not _JOB_ID.fullmatch(value):
+        raise TypeError
+    return str(value)
 
 
-def _mapping(build: Callable[[Mapping[str, Any]], Any]) -> _Check:
-    def check(value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise TypeError("an object")
-        return build(value)
+_OBJECT = frozenset({dict})
 
-    return check
-
-
-def _maybe(check: _Check) -> _Check:
-    def optional(value: Any) -> Any:
-        return None if value is None else check(value)
-
-    return optional
-
-
-_BROKER_CHECKS: dict[str, _Check] = {
-    "host": _text,
-    "port": _count,
-    "tls": _flag,
-    "username": _maybe(_text),
-    "password": _maybe(_text),
+_BROKER_KINDS: dict[str, Kind] = {
+    "host": TEXT,
+    "port": COUNT,
+    "tls": FLAG,
+    "username": TEXT.or_null(),
+    "password": TEXT.or_null(),
 }
-_LEASE_CHECKS: dict[str, _Check] = {
-    "owner": _text,
-    "ttl_sec": _seconds,
-    "node": _text,
-    "boot_id": _text,
-    "since_boot": _number,
-    "renewals": _count,
-    "renewed_at": _text,
+_LEASE_KINDS: dict[str, Kind] = {
+    "owner": TEXT,
+    "ttl_sec": SECONDS,
+    "node": TEXT,
+    "boot_id": TEXT,
+    "since_boot": NUMBER,
+    "renewals": COUNT,
+    "renewed_at": TEXT,
 }
-_JOB_CHECKS: dict[str, _Check] = {
-    "schema_version": _whole,
-    "job_id": _job_id,
-    "status": _status,
-    "created_at": _text,
-    "updated_at": _text,
-    "prompt": _text,
-    "agent": _text,
-    "agent_session": _text,
-    "broker": _mapping(Broker.from_dict),
-    "topic_prefix": _text,
-    "timeout_sec": _seconds,
-    "idle_timeout_sec": _seconds,
-    "expected_artifacts": _texts,
-    "last_seq": _count,
-    "auth_token": _maybe(_text),
-    "order": _maybe(_whole),
-    "revision": _count,
-    "attempt": _count,
-    "failures": _count,
-    "max_attempts": _count,
-    "priority": _whole,
-    "group": _maybe(_text),
-    "key": _maybe(_text),
-    "after": _texts,
-    "not_before": _maybe(_text),
-    "model": _maybe(_text),
-    "workdir": _maybe(_text),
-    "validate": _maybe(_text),
-    "memory_max": _maybe(_count),
-    "node": _maybe(_text),
-    "pid": _maybe(_whole),
-    "lease": _maybe(_mapping(Lease.from_dict)),
-    "started_at": _maybe(_text),
-    "ended_at": _maybe(_text),
-    "reason": _maybe(_reason),
-    "detail": _maybe(_text),
-    "cancel_requested_at": _maybe(_text),
-    "cancel_requested_by": _maybe(_text),
+_JOB_KINDS: dict[str, Kind] = {
+    "schema_version": WHOLE,
+    "job_id": Kind("a job id", frozenset({str}), _job_id),
+    "status": Kind("one of the five statuses", frozenset({str}), _status),
+    "created_at": TEXT,
+    "updated_at": TEXT,
+    "prompt": TEXT,
+    "agent": TEXT,
+    "agent_session": TEXT,
+    "broker": Kind("an object", _OBJECT, Broker.from_dict),
+    "topic_prefix": TEXT,
+    "timeout_sec": SECONDS,
+    "idle_timeout_sec": SECONDS,
+    "expected_artifacts": TEXTS,
+    "last_seq": COUNT,
+    "auth_token": TEXT.or_null(),
+    "order": WHOLE.or_null(),
+    "revision": COUNT,
+    "attempt": COUNT,
+    "failures": COUNT,
+    "max_attempts": COUNT,
+    "priority": WHOLE,
+    "group": TEXT.or_null(),
+    "key": TEXT.or_null(),
+    "after": TEXTS,
+    "not_before": TEXT.or_null(),
+    "model": TEXT.or_null(),
+    "workdir": TEXT.or_null(),
+    "validate": TEXT.or_null(),
+    "memory_max": COUNT.or_null(),
+    "node": TEXT.or_null(),
+    "pid": WHOLE.or_null(),
+    "lease": Kind("an object", _OBJECT, Lease.from_dict).or_null(),
+    "started_at": TEXT.or_null(),
+    "ended_at": TEXT.or_null(),
+    "reason": Kind("a text", frozenset({str}), _reason).or_null(),
+    "detail": TEXT.or_null(),
+    "cancel_requested_at": TEXT.or_null(),
+    "cancel_requested_by": TEXT.or_null(),
 }
-
-
-def _build(cls: type[Any], data: Mapping[str, Any], checks: Mapping[str, _Check]) -> Any:
-    known: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for name, value in data.items():
-        check = checks.get(name)
-        if check is None:
-            extra[name] = value
-            continue
-        try:
-            known[name] = check(value)
-        except TypeError as problem:
-            raise UnreadableRecord(f"its {name} is not {problem}") from None
-    try:
-        return cls(**known, extra=extra)
-    except TypeError:
-        missing = next(name for name in checks if name not in known)
-        raise UnreadableRecord(f"it has no {missing}") from None

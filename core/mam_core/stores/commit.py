@@ -70,6 +70,9 @@ class Committer:
             raise
         with watch.own_change():
             self._make(batch, moves)
+        if batch.durable:
+            # Should this fail, the intent stays: the change stands, the next holder tells of it.
+            self._folder.sync()
         return written
 
     def tell(self, batch: Batch, progress: Progress | None = None) -> None:
@@ -149,8 +152,6 @@ class Committer:
             for source, target in moves:
                 self._folder.replace(source, target)
                 done.append((source, target))
-            if batch.durable:
-                self._folder.sync()
         except OSError:
             for source, target in reversed(done):
                 if target in batch.fresh:
@@ -158,7 +159,7 @@ class Committer:
                 elif (source, target) in batch.moves:
                     self._folder.replace(target, source)
             self._discard([source for source, _ in moves if is_temp_name(source)])
-            self.journal.clear()
+            self._owe(self._debts)
             raise
 
     def _tell(

@@ -139,11 +139,13 @@ class FilesStore:
         """The lock, with whatever a dead holder left behind brought to its end."""
         lock, committer = self._prepare_to_write(folder)
         died = lock.acquire(wait=wait)
+        settled = not died
         try:
             if not folder.is_present():
                 raise self._gone()
             if died or not committer.journal.is_empty():
                 committer.recover(died=died)
+            settled = True
             yield committer
         except SyncFailed as problem:
             self._distrust = problem.message
@@ -151,7 +153,7 @@ class FilesStore:
         except OSError as problem:
             raise explain(problem, self.path) from problem
         finally:
-            lock.release()
+            lock.release(wipe=settled)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -48,7 +48,12 @@ VERSION = 1
 _LOOK_SHARE = 0.01
 _LOOK_EVERY_SEC = 5.0
 
-_MARK_TABLE = "CREATE TABLE made_for (folder TEXT NOT NULL, boot TEXT NOT NULL)"
+#: What a damaged index or one that is deleted under us makes of a question.
+_BROKEN = (sqlite3.Error, OSError)
+
+
+#: The version, folder and boot that an index was made for.
+MadeFor = tuple[int, str, str]
 
 
 class Index:
@@ -66,7 +71,8 @@ class Index:
             if db is None:
                 return False
             known, looked_at, took = db.execute("SELECT * FROM state").fetchone()
-        except sqlite3.Error:
+            self._threads.seal = known
+        except _BROKEN:
             return False
         since = self._clock.since_boot() - looked_at
         due = max(_LOOK_EVERY_SEC, took / _LOOK_SHARE)
@@ -75,26 +81,27 @@ class Index:
     def catch_up(self, folder: Folder) -> None:
         try:
             self._look(folder)
-        except sqlite3.Error:
+        except _BROKEN:
             self._throw_away(folder)
-            with suppress(sqlite3.Error):  # then there is no index, and every answer is a scan
+            with suppress(*_BROKEN):  # then there is no index, and every answer is a scan
                 self._look(folder)
 
     def answers(self, folder: Folder) -> Answers:
         try:
             db = self._connection(folder, make=False)
             return ScanAnswers(folder) if db is None else IndexAnswers(db, folder)
-        except sqlite3.Error:
+        except _BROKEN:
             return ScanAnswers(folder)
 
     def watch(self, folder: Folder) -> Watch:
-        known = 0
-        try:
-            if db := self._connection(folder, make=False):
-                known = db.execute("SELECT seal FROM state").fetchone()[0]
-        except sqlite3.Error:
-            pass
-        return seal.SealWatch(folder, known)
+        # Known from this transaction's own question, mostly; one from before it cannot match.
+        known: int | None = getattr(self._threads, "seal", None)
+        self._threads.seal = None
+        if known is None:
+            with suppress(*_BROKEN):
+                if db := self._connection(folder, make=False):
+                    known = db.execute("SELECT seal FROM state").fetchone()[0]
+        return seal.SealWatch(folder, known or 0)
 
     def note(
         self, folder: Folder, watch: Watch, written: Sequence[Written], removed: Sequence[str]
@@ -114,7 +121,7 @@ class Index:
             if new and seal.set_seal(folder, new) != new:
                 kept = seal.seal_of(folder)
                 db.execute("UPDATE state SET seal = ?", (kept,))
-        except (sqlite3.Error, OSError):
+        except _BROKEN:
             self._throw_away(folder)
 
     def close(self) -> None:
@@ -154,6 +161,7 @@ class Index:
             took = time.perf_counter() - began
             values = (kept, self._clock.since_boot(), took)
             db.execute("UPDATE state SET seal = ?, looked_at = ?, look_took = ?", values)
+        self._threads.seal = kept
 
     # -- the file --------------------------------------------------------------------------
 
@@ -174,7 +182,7 @@ class Index:
         local.mine = None
         if there is None and not make:
             return None
-        made_for = (f"{folder.identity[0]}:{folder.identity[1]}", self._clock.boot_id())
+        made_for = (VERSION, f"{folder.identity[0]}:{folder.identity[1]}", self._clock.boot_id())
         fresh = None if there is None else _open(place, made_for)
         if fresh is None and make:
             fresh = self._make(folder, place, made_for)
@@ -183,20 +191,20 @@ class Index:
             local.db, local.mine = fresh, (os.getpid(), (state.st_dev, state.st_ino))
         return fresh
 
-    def _make(self, folder: Folder, place: str, made_for: tuple[str, str]) -> sqlite3.Connection:
+    def _make(self, folder: Folder, place: str, made_for: MadeFor) -> sqlite3.Connection:
         """A new, empty index under a temp name, put in place whole."""
         self._throw_away(folder)
         with folder.subfolder(INDEX_FOLDER, create=True) as home:
             temp = f"{INDEX_NAME}.{os.urandom(4).hex()}.new"
             os.close(home.create(temp, b""))
             db = _connect(os.path.join(home.path, temp))
+            # WAL, so that readers never wait; it stays with the file.
+            db.execute("PRAGMA journal_mode = WAL")
             with open(
                 os.path.join(os.path.dirname(__file__), "index.sql"), encoding="utf-8"
             ) as sql:
                 db.executescript(sql.read())
-            db.execute(_MARK_TABLE)
-            db.execute("INSERT INTO made_for VALUES (?, ?)", made_for)
-            db.execute(f"PRAGMA user_version = {VERSION}")
+            db.execute("INSERT INTO made_for VALUES (?, ?, ?)", made_for)
             db.close()
             home.replace(temp, INDEX_NAME)
         fresh = _open(place, made_for)
@@ -223,21 +231,17 @@ _ALL_FILES = (
 
 def _connect(place: str) -> sqlite3.Connection:
     db = sqlite3.connect(place, timeout=5, isolation_level=None, check_same_thread=False)
-    # WAL: readers never wait. No sync: the index may be lost, only not be wrong after kill -9.
-    db.execute("PRAGMA journal_mode = WAL")
+    # The index may be lost at any time; it only must not be wrong after kill -9.
     db.execute("PRAGMA synchronous = OFF")
     return db
 
 
-def _open(place: str, made_for: tuple[str, str]) -> sqlite3.Connection | None:
+def _open(place: str, made_for: MadeFor) -> sqlite3.Connection | None:
     """A connection to the index at `place`, or None when it is not one that we can use."""
     db = _connect(place)
-    try:
-        same_version = db.execute("PRAGMA user_version").fetchone()[0] == VERSION
-        if same_version and db.execute("SELECT * FROM made_for").fetchone() == made_for:
+    with suppress(sqlite3.Error):
+        if db.execute("SELECT version, folder, boot FROM made_for").fetchone() == made_for:
             return db
-    except sqlite3.Error:
-        pass
     db.close()
     return None
 

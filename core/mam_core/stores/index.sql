@@ -65,3 +65,9 @@ CREATE TABLE state (
     look_took REAL NOT NULL
 );
 INSERT INTO state VALUES (0, 0, 0);
+
+CREATE TABLE made_for (
+    version INTEGER NOT NULL,
+    folder TEXT NOT NULL,
+    boot TEXT NOT NULL
+);

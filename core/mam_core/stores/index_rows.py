@@ -42,8 +42,10 @@ _MOVING = (
     "status, attempt, updated_at, started_at, ended_at, reason, cancel_requested_at, last_seq, "
     + _FILE
 )
-_KNOWN_ROW = f"SELECT {_FIXED} FROM jobs WHERE job_id = ?"
-_MOVE_ROW = f"UPDATE jobs SET {_MOVING.replace(',', ' = ?,')} = ? WHERE job_id = ?"
+_MOVE_ROW = (
+    f"UPDATE jobs SET {_MOVING.replace(',', ' = ?,')} = ? "
+    f"WHERE job_id = ? AND {_FIXED.replace(',', ' IS ? AND')} IS ?"
+)
 _WRITE_ROW = (
     f"INSERT OR REPLACE INTO jobs (job_id, {_FIXED}, {_MOVING}) VALUES ({', '.join('?' * 23)})"
 )
@@ -68,15 +70,15 @@ def write_rows(db: sqlite3.Connection, written: Sequence[Written]) -> None:
 def _write_row(
     db: sqlite3.Connection, job: Job, fixed: tuple[Any, ...], moving: tuple[Any, ...]
 ) -> None:
-    known = db.execute(_KNOWN_ROW, (job.job_id,)).fetchone()
-    if known == fixed:
-        db.execute(_MOVE_ROW, (*moving, job.job_id))  # a claim, a heartbeat, an end
-        return
+    if job.revision > 1:  # a claim, a heartbeat, an end: mostly nothing else has changed
+        moved = db.execute(_MOVE_ROW, (*moving, job.job_id, *fixed))
+        if moved.rowcount == 1:
+            return
     db.execute(_WRITE_ROW, (job.job_id, *fixed, *moving))
     folded = _encodable(job.prompt.casefold())
     prompt = (job.job_id, folded[:_FOLDED], len(folded) <= _FOLDED)
     db.execute("INSERT OR REPLACE INTO prompts VALUES (?, ?, ?)", prompt)
-    if known is not None:
+    if job.revision != 1:
         db.execute("DELETE FROM parents WHERE child = ?", (job.job_id,))
     for parent in job.after:
         pair = (job.job_id, _encodable(parent))

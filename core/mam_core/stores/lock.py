@@ -44,6 +44,8 @@ class RegistryLock:
         self._fd = -1
         self._pid = 0
         self._turn = 0
+        self._identity: tuple[int, int] | None = None
+        self._left_by_dead = False
 
     @classmethod
     def of(cls, folder: Folder) -> RegistryLock:
@@ -71,12 +73,14 @@ class RegistryLock:
             self._mutex.release()
             raise
 
-    def release(self) -> None:
+    def release(self, *, wipe: bool = True) -> None:
+        """Let go. With `wipe` false the mark stays, and the next holder sees to what is left."""
         try:
             if self._depth == 1:
                 # A mark that cannot be wiped only makes the next holder look twice.
                 with suppress(OSError):
-                    os.ftruncate(self._fd, 0)
+                    if wipe:
+                        os.ftruncate(self._fd, 0)
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
         finally:
             self._depth -= 1
@@ -118,6 +122,7 @@ class RegistryLock:
             return
         try:
             self._fd = self._folder.open_in_place(LOCK_NAME, os.O_RDWR)
+            self._identity = None
         except OSError as problem:
             raise explain(problem, f"cannot lock {self._folder.path}") from problem
         self._pid = os.getpid()
@@ -160,17 +165,21 @@ class RegistryLock:
             there = os.stat(LOCK_NAME, dir_fd=self._folder.fd, follow_symlinks=False)
         except FileNotFoundError:
             return False
-        ours = os.fstat(self._fd)
-        return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+        if self._identity is None:
+            ours = os.fstat(self._fd)
+            self._identity = (ours.st_dev, ours.st_ino)
+        self._left_by_dead = there.st_size > 0
+        return (there.st_dev, there.st_ino) == self._identity
 
     def _mark(self) -> bool:
-        died = os.fstat(self._fd).st_size > 0
+        died = self._left_by_dead
         self._turn += 1
         mark = f"{os.getpid()} {self._turn} {time.monotonic_ns()}\n".encode()
         try:
-            if died:
-                os.ftruncate(self._fd, 0)
+            # In this order: at no moment is the sign gone that somebody died.
             os.pwrite(self._fd, mark, 0)
+            if died:
+                os.ftruncate(self._fd, len(mark))
         except OSError as problem:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
             raise explain(problem, f"cannot lock {self._folder.path}") from problem

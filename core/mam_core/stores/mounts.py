@@ -37,16 +37,15 @@ def file_system_of(folder: Folder) -> str:
     device = f"{os.major(state.st_dev)}:{os.minor(state.st_dev)}"
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
-            rows = [line.split(" ") for line in mounts]
+            lines = mounts.read().splitlines()
     except OSError:
         return ""
-    kinds = {row[2]: row[row.index("-") + 1] for row in rows if "-" in row}
-    if device in kinds:
-        return kinds[device]
-    # btrfs reports a device of its own for each subvolume: go by the longest mount point.
-    above = [row for row in rows if "-" in row and _contains(row[4], folder.path)]
-    best = max(above, key=lambda row: len(row[4]), default=None)
-    return best[best.index("-") + 1] if best else ""
+    here = next((line for line in lines if f" {device} " in line), None)
+    if here is None:
+        # btrfs reports a device of its own for each subvolume: go by the longest mount point.
+        above = [line for line in lines if _contains(line.split(" ")[4], folder.path)]
+        here = max(above, key=lambda line: len(line.split(" ")[4]), default="")
+    return here.partition(" - ")[2].partition(" ")[0]
 
 
 def _contains(mount_point: str, path: str) -> bool:

@@ -1,0 +1,64 @@
+"""The private place of one fault run: a registry, its audit log and the players' diaries.
+
+Everything below one root, so that it can be copied before a fault and compared
+after it, and removed with one call.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from mam_core.audit import AuditLog
+from mam_core.registry import Registry
+from mam_core.stores.base import Store
+from mam_core.stores.catalogue import Scan
+from mam_core.stores.files import FilesStore
+from mam_core.wiring import open_registry
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where a workload plays; each process opens the registry there for itself."""
+
+    root: Path
+
+    @property
+    def registry_dir(self) -> Path:
+        return self.root / ".mam" / "jobs"
+
+    @property
+    def logs_dir(self) -> Path:
+        return self.root / ".mam" / "delegate_job_logs"
+
+    @property
+    def diaries_dir(self) -> Path:
+        return self.root / "diaries"
+
+    def open(self) -> Registry:
+        return open_registry(str(self.registry_dir))
+
+    def open_plainly(self) -> Store:
+        """The records without anything derived from them, to see what is true."""
+        audit = AuditLog(str(self.logs_dir))
+        return FilesStore(str(self.registry_dir), audit, catalogue=Scan())
+
+    def copy_to(self, root: Path) -> Ground:
+        shutil.copytree(self.root, root, symlinks=True)
+        return Ground(root)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.root)
+
+
+def recover(ground: Ground) -> None:
+    """What the next user of a registry does without knowing: take the lock once."""
+    if not ground.registry_dir.exists():
+        return
+    registry = ground.open()
+    try:
+        with registry.store.transaction():
+            pass
+    finally:
+        registry.store.close()
