@@ -79,7 +79,19 @@ class AuditLog:
 
     def begin(self, job: Job, line: dict[str, Any], *, meta: dict[str, Any] | None = None) -> bool:
         """A job's first line, with its ``meta.json`` and ``status.json``; True when all stand."""
-        return self._write(job.job_id, line, job=job, meta=meta or job.redacted())
+        meta = meta or job.redacted()
+        try:
+            folder = self._open_root(create=True).make_subfolder(check_job_id(job.job_id))
+        except (OSError, MamError) as problem:
+            warn(f"the audit log of job {job.job_id} cannot be opened: {problem}")
+            return False
+        if folder is None:
+            return self._write(job.job_id, line, job=job, meta=meta)
+        with folder:  # made this moment: nobody else knows it, so there is nothing to look out for
+            done = _attempt(job.job_id, META, lambda: folder.put_new(META, codec.dumps(meta)))
+            done &= _attempt(job.job_id, STATUS, lambda: folder.put_new(STATUS, _status(job)))
+            done &= _attempt(job.job_id, EVENTS, lambda: folder.put_new(EVENTS, _numbered(1, line)))
+            return done
 
     def append(self, job_id: str, line: dict[str, Any], job: Job | None = None) -> bool:
         """One more line, and the new ``status.json`` when `job` is given."""
@@ -188,9 +200,12 @@ class AuditLog:
     def _open_job(self, job_id: str, *, create: bool = False) -> Folder:
         """A job's folder; raises FileNotFoundError when there is none and none is to be made."""
         check_job_id(job_id)
+        return self._open_root(create=create).subfolder(job_id, create=create)
+
+    def _open_root(self, *, create: bool = False) -> Folder:
         if self._root is None or not self._root.is_present():
             self._root = Folder.open(self.path, create=create)
-        return self._root.subfolder(job_id, create=create)
+        return self._root
 
     def _read_json(self, job_id: str, name: str) -> dict[str, Any] | None:
         try:
@@ -231,9 +246,12 @@ def _write_status(folder: Folder, job: Job) -> None:
     A replaced file would cost each claim a second new inode, which is half of its time on a busy
     disk; and what is said here stands in the record, too.
     """
+    _overwrite(folder, STATUS, _status(job))
+
+
+def _status(job: Job) -> bytes:
     status = {"job_id": job.job_id, "status": job.status, "updated_at": job.updated_at}
-    data = codec.dumps_line(status).rstrip()
-    _overwrite(folder, STATUS, data.ljust(_STATUS_WIDTH - 1) + b"\n")
+    return codec.dumps_line(status).rstrip().ljust(_STATUS_WIDTH - 1) + b"\n"
 
 
 def _overwrite(folder: Folder, name: str, data: bytes) -> None:
@@ -259,11 +277,16 @@ def _append(folder: Folder, line: dict[str, Any]) -> None:
             last += 1
             repair = {"n": last, "timestamp": line["timestamp"], "event": AuditEvent.LOG_REPAIRED}
             write_all(fd, codec.dumps_line(repair | {"job_id": line["job_id"], "bytes": len(torn)}))
-        numbered = {"n": 0, **line}
-        numbered["n"] = last + 1  # ours, whatever the line itself says
-        write_all(fd, codec.dumps_line(numbered))
+        write_all(fd, _numbered(last + 1, line))
     finally:
         os.close(fd)
+
+
+def _numbered(n: int, line: dict[str, Any]) -> bytes:
+    """The line with its number in front: ours, whatever the line itself says."""
+    numbered = {"n": 0, **line}
+    numbered["n"] = n
+    return codec.dumps_line(numbered)
 
 
 def _lock_briefly(fd: int) -> None:

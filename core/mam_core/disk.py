@@ -128,8 +128,15 @@ class Folder:
                 raise
         except OSError as problem:
             raise _no_folder(problem, path) from None
-        with suppress(FileExistsError):
+        return self.make_subfolder(name) or self.subfolder(name)
+
+    def make_subfolder(self, name: str) -> Folder | None:
+        """A folder below this one that was not there before; None when it was."""
+        try:
             os.mkdir(name, FOLDER_MODE, dir_fd=self.fd)
+        except FileExistsError:
+            return None
+        path = os.path.join(self.path, name)
         try:
             made = Folder(path, os.open(name, _FOLDER, dir_fd=self.fd))
         except PermissionError:  # a umask that takes our own rights
@@ -205,13 +212,17 @@ class Folder:
             raise
         return fd
 
+    def put_new(self, name: str, data: bytes) -> None:
+        """Make a file that must not exist yet."""
+        os.close(self.create(name, data))
+
     def replace(self, source: str, target: str) -> None:
         os.replace(source, target, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
     def write(self, name: str, data: bytes) -> None:
         """Put `data` in place of whatever `name` held: readers see the old or the new, whole."""
         temp = temp_name(name)
-        os.close(self.create(temp, data))
+        self.put_new(temp, data)
         try:
             self.replace(temp, name)
         except BaseException:
@@ -289,7 +300,7 @@ def keep_out_of_git(path: str) -> None:
     if os.path.basename(home) != ".mam":
         return
     with suppress(OSError, StoreError), Folder.open(home) as folder:
-        os.close(folder.create(".gitignore", b"*\n"))
+        folder.put_new(".gitignore", b"*\n")
 
 
 def _make_folders(path: str) -> None:

@@ -22,18 +22,8 @@ from mam_core.errors import (
     TransitionRefused,
 )
 from mam_core.records import Job, Lease, Reason, Status, check_job_id
+from mam_core.registration import Registered, Registration, check_parents, checked
 from mam_core.stores.base import Gate, GateKind, Progress, Store, Transaction, Want
-
-_ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
-_ID_LENGTH = 8
-
-
-class Registered(NamedTuple):
-    """The answer to a registration: the id, and whether it is that of a job already there."""
-
-    job_id: str
-    existed: bool = False
-    twin: str | None = None  #: a live job with the same label and prompt
 
 
 class LeaseTerms(NamedTuple):
@@ -77,35 +67,14 @@ class Registry:
         A request whose key belongs to a live job answers with that job.
         """
         now = self.clock.now()
-        prepared = [_complete(fields.checked(request, now=now)) for request in requests]
+        prepared = [checked(request, now) for request in requests]
         with self.store.transaction(create=True, progress=progress) as tx:
-            order = max(tx.last_order(), int(now * 1_000_000) - 1)
-            by_key: dict[str, str] = {}
-            by_words: dict[tuple[str, str], str] = {}
-            answers: list[Registered] = []
-            jobs: list[Job] = []
-            taken: set[str] = set()
+            batch = Registration(tx, now)
             for values in prepared:
-                key = values.get("key")
-                live = by_key.get(key) or tx.live_with_key(key) if key else None
-                if live:
-                    answers.append(Registered(live, existed=True))
-                    continue
-                self._check_parents(tx, values.get("after", ()))
-                job_id = _fresh_id(tx, taken)
-                taken.add(job_id)
-                order += 1
-                values.setdefault("topic_prefix", f"python/mqtt/jobs/{job_id}")
-                values |= {"created_at": stamp(now), "updated_at": stamp(now)}
-                jobs.append(Job(job_id, Status.PENDING, order=order, revision=1, **values))
-                if key:
-                    by_key[key] = job_id
-                words = values["agent_session"], values["prompt"]
-                twin = by_words.get(words) or tx.live_twin(*words)
-                by_words[words] = job_id
-                answers.append(Registered(job_id, twin=twin))
+                batch.add(values)
+            jobs = list(batch.jobs.values())
             tx.insert(jobs, [self._line(AuditEvent.REGISTERED, job) for job in jobs])
-        return answers
+        return batch.answers
 
     # -- claiming and running --------------------------------------------------------------
 
@@ -251,7 +220,7 @@ class Registry:
                     f"job {job_id} is {job.status}: only a pending job can be edited"
                 )
             if "after" in new_values:
-                self._check_parents(tx, new_values["after"], child=job_id)
+                check_parents(tx, new_values["after"], child=job_id)
             old = job.to_dict()
             new = changes.touched(job, now, **new_values)
             fresh = new.to_dict()
@@ -383,35 +352,3 @@ class Registry:
             if value is not None:
                 told[name] = value
         return self._line(AuditEvent.STATUS_CHANGED, new, **told)
-
-    def _check_parents(self, tx: Transaction, after: Iterable[str], child: str = "") -> None:
-        """Every parent is there, and none comes, directly or not, after `child`."""
-        for parent in after:
-            if tx.status_of(parent) is None:
-                raise InvalidField(f"after: there is no job {parent}")
-        if not child:
-            return
-        seen: set[str] = set()
-        ahead = list(after)
-        while ahead:
-            job_id = ahead.pop()
-            if job_id == child:
-                raise InvalidField(f"after: job {child} would come after itself")
-            if job_id not in seen and tx.status_of(job_id) is not None:
-                seen.add(job_id)
-                ahead.extend(tx.get(job_id).after)
-
-
-def _complete(values: dict[str, Any]) -> dict[str, Any]:
-    for name in ("prompt", "agent", "agent_session"):
-        if name not in values:
-            raise InvalidField(f"{name}: it is missing")
-    return values
-
-
-def _fresh_id(tx: Transaction, taken: set[str]) -> str:
-    while True:
-        # 40 random bits; the alphabet has no characters that people confuse.
-        job_id = "".join(_ID_ALPHABET[byte & 31] for byte in os.urandom(_ID_LENGTH))
-        if job_id not in taken and not tx.exists(job_id):
-            return job_id

@@ -48,6 +48,6 @@ def actor() -> str:
 
 def carried_folders() -> tuple[str, ...]:
     """The folders inside a registry folder that go with the records when these move."""
-    from mam_core.stores.files import ARCHIVE
+    from mam_core.stores.files_transaction import ARCHIVE
 
     return (ARCHIVE,)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from mam_core import codec
 from mam_core.cli.context import Context
 from mam_core.cli.parser import json_option, words
-from mam_core.cli.terminal import put, put_json_rows, say, terminal_width, wants_colour
+from mam_core.cli.terminal import put, put_stored_rows, say, terminal_width, wants_colour
 from mam_core.clock import parse_stamp
 from mam_core.operations.listing import Listing, full_listing, listing, query
 from mam_core.records import Status, Summary, Unreadable
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         text=args.text,
     )
     if args.json:
-        put_json_rows(_records(context.registry, which))
+        put_stored_rows(_records(context.registry, which))
         return 0
     found = listing(context.registry, which)
     for broken in found.unreadable:
@@ -65,13 +65,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _records(registry: Registry, which: Query) -> Iterator[dict[str, Any]]:
+def _records(registry: Registry, which: Query) -> Iterator[bytes]:
     for row in full_listing(registry, which):
-        if isinstance(row, Unreadable):
-            _warn(row)
-            if which != Query():
-                continue  # nobody can say whether it fits
-        yield row.to_dict()
+        if isinstance(row, bytes):
+            yield row
+            continue
+        _warn(row)
+        if which == Query():  # with a filter, nobody can say whether it fits
+            yield codec.dumps(row.to_dict())
 
 
 def _warn(broken: Unreadable) -> None:

@@ -12,7 +12,7 @@ from mam_core.cli.terminal import Progress, put, say
 from mam_core.cli.usage import UsageError
 from mam_core.codec import MAX_RECORD_BYTES
 from mam_core.operations.register import register, register_bulk, with_defaults
-from mam_core.registry import Registered
+from mam_core.registration import Registered
 
 
 def options(parser: argparse.ArgumentParser) -> None:

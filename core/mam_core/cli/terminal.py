@@ -9,7 +9,7 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any
@@ -73,6 +73,19 @@ def put_json_rows(rows: Iterable[Any]) -> None:
         stdout.write(opening + encode(row))
         opening = ",\n"
     stdout.write("[]\n" if opening == "[\n" else "\n]\n")
+
+
+def put_stored_rows(stored: Iterable[bytes]) -> None:
+    """A JSON array of objects as they are stored."""
+    put_stored_json(_as_array(stored))
+
+
+def _as_array(stored: Iterable[bytes]) -> Iterator[bytes]:
+    opening = b"[\n"
+    for data in stored:
+        yield opening + data.rstrip()
+        opening = b",\n"
+    yield b"[]\n" if opening == b"[\n" else b"\n]\n"
 
 
 def put_stored_json(stored: Iterable[bytes]) -> None:

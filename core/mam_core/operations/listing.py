@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from mam_core.records import Job, Status, Summary, Unreadable
+from mam_core.records import Status, Summary, Unreadable
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
 
@@ -35,6 +35,6 @@ def listing(registry: Registry, which: Query) -> Listing:
     return Listing(*registry.store.find(which))
 
 
-def full_listing(registry: Registry, which: Query) -> Iterator[Job | Unreadable]:
-    """The whole records, one after the other."""
-    return registry.store.bodies(which)
+def full_listing(registry: Registry, which: Query) -> Iterator[bytes | Unreadable]:
+    """The whole records as JSON, one after the other."""
+    return registry.store.stored(which)

@@ -8,7 +8,8 @@ from typing import Any
 
 from mam_core import codec, fields
 from mam_core.errors import InvalidField, MamError, UnreadableRecord
-from mam_core.registry import Registered, Registry
+from mam_core.registration import Registered
+from mam_core.registry import Registry
 
 REQUIRED = ("prompt", "agent", "agent_session")
 

@@ -177,7 +177,11 @@ class Store(Protocol):
     def unreadable(self) -> list[Unreadable]:
         """The files that are named like records and are none."""
 
-    def bodies(self, query: Query) -> Iterator[Job | Unreadable]: ...
+    def bodies(self, query: Query) -> Iterator[Job | Unreadable]:
+        """The whole records, one after the other."""
+
+    def stored(self, query: Query) -> Iterator[bytes | Unreadable]:
+        """The same as JSON, as it is kept: for whoever hands it on without looking inside."""
 
     def facts(self) -> Facts: ...
 

@@ -30,8 +30,8 @@ from mam_core.stores.catalogue import (
     is_record_name,
     read_job,
 )
+from mam_core.stores.index_answers import IndexAnswers
 from mam_core.stores.index_rows import (
-    IndexAnswers,
     forget_unreadable,
     remove_rows,
     write_rows,

@@ -65,6 +65,9 @@ class MemoryStore:
     def unreadable(self) -> list[Unreadable]:
         return []
 
+    def stored(self, query: Query) -> Iterator[bytes | Unreadable]:
+        yield from self._moment().stored(query)
+
     def bodies(self, query: Query) -> Iterator[Job | Unreadable]:
         yield from self._moment().bodies(query)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+from mam_core import codec
 from mam_core.claims import may_claim
 from mam_core.records import Job, Status, Summary, claim_order
 from mam_core.stores.base import Facts, Query, Want
@@ -28,6 +29,9 @@ class Roll:
 
     def bodies(self, query: Query) -> Iterator[Job]:
         return (job for job in self.in_order() if query.matches(job))
+
+    def stored(self, query: Query) -> Iterator[bytes]:
+        return map(codec.encode_job, self.bodies(query))
 
     def next_claimable(self, want: Want, facts: Facts) -> Job | None:
         waiting = [

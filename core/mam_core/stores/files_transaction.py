@@ -1,0 +1,169 @@
+"""A transaction of the files store: what it sees, and what it wants to be true at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from mam_core import codec
+from mam_core.audit import AuditLine, AuditLog
+from mam_core.disk import Folder
+from mam_core.records import Job, Status, Summary
+from mam_core.stores.base import Gates, Want
+from mam_core.stores.catalogue import Answers, Written, read_job, record_name, record_stems
+from mam_core.stores.commit import Batch
+from mam_core.stores.gates_file import GATES_NAME, encode_gates, read_gates
+
+ARCHIVE = ".archive"
+
+
+class Source(Protocol):
+    """What a transaction asks of its store."""
+
+    @property
+    def audit(self) -> AuditLog: ...
+    def answers(self, folder: Folder) -> Answers: ...
+    def read(self, folder: Folder, name: str, job_id: str) -> Job: ...
+
+
+class FilesFacts:
+    """What the claim rules ask, answered by a catalogue."""
+
+    def __init__(self, folder: Folder, answers: Answers) -> None:
+        self._folder = folder
+        self._answers = answers
+        self._gates: Gates | None = None
+
+    def status_of(self, job_id: str) -> Status | None:
+        return self._answers.status_of(job_id)
+
+    def running_in(self, group: str) -> int:
+        return self._answers.running_in(group)
+
+    def gates(self) -> Gates:
+        if self._gates is None:
+            self._gates = read_gates(self._folder)
+        return self._gates
+
+
+class FilesTransaction:
+    """Stages what is to be written; the store makes it true when the block ends."""
+
+    def __init__(self, store: Source, folder: Folder) -> None:
+        self._store = store
+        self._folder = folder
+        self._facts_made: FilesFacts | None = None
+        self._answers_made: Answers | None = None
+        self.batch = Batch()
+        self.restored: list[Written] = []
+
+    # -- reading ---------------------------------------------------------------------------
+
+    @property
+    def _answers(self) -> Answers:
+        if self._answers_made is None:
+            self._answers_made = self._store.answers(self._folder)
+        return self._answers_made
+
+    @property
+    def _facts(self) -> FilesFacts:
+        if self._facts_made is None:
+            self._facts_made = FilesFacts(self._folder, self._answers)
+        return self._facts_made
+
+    def get(self, job_id: str) -> Job:
+        name = record_name(job_id)
+        staged = self.batch.jobs.get(job_id)
+        return staged or self._store.read(self._folder, name, job_id)
+
+    def exists(self, job_id: str) -> bool:
+        name = record_name(job_id)
+        return job_id in self.batch.jobs or self._folder.has(name) or self._store.audit.has(job_id)
+
+    def next_claimable(self, want: Want) -> Job | None:
+        return self._answers.next_claimable(want, self._facts)
+
+    def status_of(self, job_id: str) -> Status | None:
+        return self._facts.status_of(job_id)
+
+    def running_in(self, group: str) -> int:
+        return self._facts.running_in(group)
+
+    def gates(self) -> Gates:
+        return self._facts.gates()
+
+    def live_with_key(self, key: str) -> str | None:
+        return self._answers.live_with_key(key)
+
+    def live_twin(self, agent_session: str, prompt: str) -> str | None:
+        return self._answers.live_twin(agent_session, prompt)
+
+    def awaited(self) -> frozenset[str]:
+        return self._answers.awaited()
+
+    def ended(self) -> list[Summary]:
+        return list(self._answers.ended())
+
+    def last_order(self) -> int:
+        return self._answers.last_order()
+
+    # -- writing ---------------------------------------------------------------------------
+
+    def insert(self, jobs: Sequence[Job], lines: Sequence[AuditLine]) -> None:
+        for job, line in zip(jobs, lines, strict=True):
+            name = record_name(job.job_id)
+            self.batch.fresh.add(name)
+            self._stage(name, job, line)
+        self.batch.durable = True
+
+    def put(self, job: Job, line: AuditLine | None) -> None:
+        self._stage(record_name(job.job_id), job, line)
+        self.batch.durable |= job.is_ended
+
+    def note(self, job_id: str, line: AuditLine) -> None:
+        self.batch.notes.append((job_id, line.to_dict(job_id)))
+
+    def set_gates(self, gates: Gates) -> None:
+        self.batch.writes[GATES_NAME] = encode_gates(gates)
+
+    def archive(self, jobs: Sequence[Job], batch: str, line: AuditLine) -> None:
+        with self._folder.subfolder(ARCHIVE, create=True) as archive:
+            archive.subfolder(batch, create=True).close()
+        for job in jobs:
+            name = record_name(job.job_id)
+            self.batch.moves.append((name, f"{ARCHIVE}/{batch}/{name}"))
+            self.batch.removed.append(job.job_id)
+            self.batch.lines.append((job.job_id, line.to_dict(job.job_id)))
+        self.batch.durable = True
+
+    def restore(self, batch: str, line: AuditLine) -> list[str]:
+        restored = []
+        with self._folder.subfolder(ARCHIVE) as archive, archive.subfolder(batch) as kept:
+            for job_id in sorted(record_stems(kept)):
+                name = record_name(job_id)
+                if self._folder.has(name):
+                    continue  # the id lives again; what is archived stays where it is
+                self.restored.append(Written(*read_job(kept, job_id)))
+                self.batch.moves.append((f"{ARCHIVE}/{batch}/{name}", name))
+                self.batch.lines.append((job_id, line.to_dict(job_id)))
+                restored.append(job_id)
+        self.batch.durable = True
+        return restored
+
+    def batches(self) -> list[str]:
+        try:
+            with self._folder.subfolder(ARCHIVE) as archive:
+                return [name for name in sorted(archive.names()) if _holds_records(archive, name)]
+        except FileNotFoundError:
+            return []
+
+    def _stage(self, name: str, job: Job, line: AuditLine | None) -> None:
+        self.batch.writes[name] = codec.encode_job(job)
+        self.batch.jobs[job.job_id] = job
+        if line is not None:
+            self.batch.lines.append((job.job_id, line.to_dict(job.job_id)))
+
+
+def _holds_records(archive: Folder, batch: str) -> bool:
+    with archive.subfolder(batch) as kept:
+        return any(record_stems(kept))
