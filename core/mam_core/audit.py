@@ -9,28 +9,28 @@ line in it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from mam_core import codec
+from mam_core.audit_lines import (
+    EVENTS,
+    REPAIRED,
+    append_line,
+    newest,
+    numbered,
+    revision_of,
+    same_line,
+)
 from mam_core.disk import Folder, write_all
 from mam_core.errors import MamError, UnreadableRecord, UnsafePath
 from mam_core.records import Job, Status, check_job_id
 
 META = "meta.json"
-EVENTS = "events.ndjson"
 STATUS = "status.json"
-TORN = "torn.log"
-
-_TAIL_BYTES = 4096
-
-#: How long to wait for another writer of the same job's history.
-_PATIENCE_SEC = 1.0
 
 #: Room for the longest job id.
 _STATUS_WIDTH = 192
@@ -49,7 +49,7 @@ class AuditEvent(StrEnum):
     ARCHIVED = "archived"
     RESTORED = "restored"
     REFUSED = "refused"
-    LOG_REPAIRED = "log_repaired"
+    LOG_REPAIRED = REPAIRED
 
 
 class AuditLine(NamedTuple):
@@ -90,7 +90,7 @@ class AuditLog:
         with folder:  # made this moment: nobody else knows it, so there is nothing to look out for
             done = _attempt(job.job_id, META, lambda: folder.put_new(META, codec.dumps(meta)))
             done &= _attempt(job.job_id, STATUS, lambda: folder.put_new(STATUS, _status(job)))
-            done &= _attempt(job.job_id, EVENTS, lambda: folder.put_new(EVENTS, _numbered(1, line)))
+            done &= _attempt(job.job_id, EVENTS, lambda: folder.put_new(EVENTS, numbered(1, line)))
             return done
 
     def append(self, job_id: str, line: dict[str, Any], job: Job | None = None) -> bool:
@@ -122,7 +122,7 @@ class AuditLog:
                 done &= _attempt(job_id, STATUS, lambda: _write_status(folder, job))
             # Last: where the line stands, a killed process has written the rest, too.
             if line is not None:
-                done &= _attempt(job_id, EVENTS, lambda: _append(folder, line))
+                done &= _attempt(job_id, EVENTS, lambda: append_line(folder, line))
             return done
 
     # -- reading ---------------------------------------------------------------------------
@@ -180,11 +180,11 @@ class AuditLog:
         """This line, or one of a later revision of the record, is already there."""
         if "revision" in line:
             return self.last_revision(job_id) >= int(line["revision"])
-        return bool(self._search(job_id, lambda raw: _is_line(raw, line)))
+        return bool(self._search(job_id, lambda raw: same_line(raw, line)))
 
     def last_revision(self, job_id: str) -> int:
         """The revision of the newest line that tells about the record; 0 when there is none."""
-        return self._search(job_id, _revision)
+        return self._search(job_id, revision_of)
 
     def _search(self, job_id: str, pick: Callable[[bytes], int | None]) -> int:
         try:
@@ -193,7 +193,7 @@ class AuditLog:
         except (OSError, MamError):
             return 0
         try:
-            return _newest(fd, pick)[0]
+            return newest(fd, pick)[0]
         finally:
             os.close(fd)
 
@@ -262,108 +262,6 @@ def _overwrite(folder: Folder, name: str, data: bytes) -> None:
             os.ftruncate(fd, len(data))
     finally:
         os.close(fd)
-
-
-def _append(folder: Folder, line: dict[str, Any]) -> None:
-    """Number the line and append it, alone: one writer at a time, whole lines only."""
-    fd = folder.open_in_place(EVENTS, os.O_RDWR | os.O_APPEND)
-    try:
-        _lock_briefly(fd)
-        last, torn = _newest(fd, _number)
-        if not last:
-            last = _count_lines(fd)  # a history of the original, whose lines have no numbers
-        if torn:
-            _set_aside(folder, fd, torn)
-            last += 1
-            repair = {"n": last, "timestamp": line["timestamp"], "event": AuditEvent.LOG_REPAIRED}
-            write_all(fd, codec.dumps_line(repair | {"job_id": line["job_id"], "bytes": len(torn)}))
-        write_all(fd, _numbered(last + 1, line))
-    finally:
-        os.close(fd)
-
-
-def _numbered(n: int, line: dict[str, Any]) -> bytes:
-    """The line with its number in front: ours, whatever the line itself says."""
-    numbered = {"n": 0, **line}
-    numbered["n"] = n
-    return codec.dumps_line(numbered)
-
-
-def _lock_briefly(fd: int) -> None:
-    """Appending takes microseconds; who holds the file for longer is stuck, and history waits."""
-    deadline = time.monotonic() + _PATIENCE_SEC
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.001)
-        else:
-            return
-
-
-def _newest(fd: int, pick: Callable[[bytes], int | None]) -> tuple[int, bytes]:
-    """What `pick` finds in the last line where it finds anything, and the torn end of the file."""
-    size = os.fstat(fd).st_size
-    reach = _TAIL_BYTES
-    while True:
-        start = max(0, size - reach)
-        whole, newline, torn = os.pread(fd, size - start, start).rpartition(b"\n")
-        lines = whole.split(b"\n") if newline else []
-        # The first line of the chunk is cut by the chunk itself, unless it begins the file.
-        for raw in reversed(lines if start == 0 else lines[1:]):
-            if (found := pick(raw)) is not None:
-                return found, torn if newline else b""
-        if start == 0:
-            return 0, torn
-        reach *= 8
-
-
-def _count_lines(fd: int) -> int:
-    return os.pread(fd, os.fstat(fd).st_size, 0).count(b"\n")
-
-
-def _set_aside(folder: Folder, events: int, torn: bytes) -> None:
-    """Move a torn end to a file of its own, where it harms no reader and is not lost."""
-    fd = folder.open_in_place(TORN, os.O_WRONLY | os.O_APPEND)
-    try:
-        write_all(fd, torn + b"\n")
-    finally:
-        os.close(fd)
-    os.ftruncate(events, os.fstat(events).st_size - len(torn))
-
-
-def _number(raw: bytes) -> int | None:
-    if raw.startswith(b'{"n": '):
-        digits = raw[6:].partition(b",")[0]
-        if digits.isdigit() and len(digits) < 20:
-            return int(digits)
-    try:
-        number = json.loads(raw)["n"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return number if isinstance(number, int) else None
-
-
-def _revision(raw: bytes) -> int | None:
-    try:
-        revision = json.loads(raw)["revision"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return revision if isinstance(revision, int) else None
-
-
-def _is_line(raw: bytes, line: dict[str, Any]) -> int | None:
-    """1 for the line itself, 0 for one that is older, None to go on looking."""
-    try:
-        told = json.loads(raw)
-        older = told["timestamp"] < line["timestamp"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    if all(told.get(name) == value for name, value in line.items()):
-        return 1
-    return 0 if older else None
 
 
 def status_of(data: dict[str, Any] | None) -> Status | None:

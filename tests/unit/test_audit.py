@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from mam_core import codec
-from mam_core.audit import EVENTS, META, STATUS, TORN, AuditLog, status_of
+from mam_core.audit import META, STATUS, AuditLog, status_of
+from mam_core.audit_lines import EVENTS, TORN
 from mam_core.records import Status
 from tests.support.children import run_all
 from tests.support.jobs import a_full_job

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from mam_core import api
-from mam_core.audit import EVENTS, META, AuditLog
+from mam_core.audit import META, AuditLog
+from mam_core.audit_lines import EVENTS
 from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.stores.files import FilesStore

@@ -1,0 +1,128 @@
+"""The lines of one job's history: numbered 1..n, appended whole, found from the end.
+
+A line that was cut short, by a full disk or a power cut, is set aside before
+the next one is written, and the repair is itself a line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from mam_core import codec
+from mam_core.disk import Folder, write_all
+
+EVENTS = "events.ndjson"
+TORN = "torn.log"
+REPAIRED = "log_repaired"
+
+_TAIL_BYTES = 4096
+
+#: How long to wait for another writer of the same job's history.
+_PATIENCE_SEC = 1.0
+
+
+def append_line(folder: Folder, line: dict[str, Any]) -> None:
+    """Number the line and append it, alone: one writer at a time, whole lines only."""
+    fd = folder.open_in_place(EVENTS, os.O_RDWR | os.O_APPEND)
+    try:
+        _lock_briefly(fd)
+        last, torn = newest(fd, number_of)
+        if not last:
+            last = _count_lines(fd)  # a history of the original, whose lines have no numbers
+        if torn:
+            _set_aside(folder, fd, torn)
+            last += 1
+            repair = {"n": last, "timestamp": line["timestamp"], "event": REPAIRED}
+            write_all(fd, codec.dumps_line(repair | {"job_id": line["job_id"], "bytes": len(torn)}))
+        write_all(fd, numbered(last + 1, line))
+    finally:
+        os.close(fd)
+
+
+def numbered(n: int, line: dict[str, Any]) -> bytes:
+    """The line with its number in front: ours, whatever the line itself says."""
+    numbered = {"n": 0, **line}
+    numbered["n"] = n
+    return codec.dumps_line(numbered)
+
+
+def _lock_briefly(fd: int) -> None:
+    """Appending takes microseconds; who holds the file for longer is stuck, and history waits."""
+    deadline = time.monotonic() + _PATIENCE_SEC
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.001)
+        else:
+            return
+
+
+def newest(fd: int, pick: Callable[[bytes], int | None]) -> tuple[int, bytes]:
+    """What `pick` finds in the last line where it finds anything, and the torn end of the file."""
+    size = os.fstat(fd).st_size
+    reach = _TAIL_BYTES
+    while True:
+        start = max(0, size - reach)
+        whole, newline, torn = os.pread(fd, size - start, start).rpartition(b"\n")
+        lines = whole.split(b"\n") if newline else []
+        # The first line of the chunk is cut by the chunk itself, unless it begins the file.
+        for raw in reversed(lines if start == 0 else lines[1:]):
+            if (found := pick(raw)) is not None:
+                return found, torn if newline else b""
+        if start == 0:
+            return 0, torn
+        reach *= 8
+
+
+def _count_lines(fd: int) -> int:
+    return os.pread(fd, os.fstat(fd).st_size, 0).count(b"\n")
+
+
+def _set_aside(folder: Folder, events: int, torn: bytes) -> None:
+    """Move a torn end to a file of its own, where it harms no reader and is not lost."""
+    fd = folder.open_in_place(TORN, os.O_WRONLY | os.O_APPEND)
+    try:
+        write_all(fd, torn + b"\n")
+    finally:
+        os.close(fd)
+    os.ftruncate(events, os.fstat(events).st_size - len(torn))
+
+
+def number_of(raw: bytes) -> int | None:
+    if raw.startswith(b'{"n": '):
+        digits = raw[6:].partition(b",")[0]
+        if digits.isdigit() and len(digits) < 20:
+            return int(digits)
+    try:
+        number = json.loads(raw)["n"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return number if isinstance(number, int) else None
+
+
+def revision_of(raw: bytes) -> int | None:
+    try:
+        revision = json.loads(raw)["revision"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return revision if isinstance(revision, int) else None
+
+
+def same_line(raw: bytes, line: dict[str, Any]) -> int | None:
+    """1 for the line itself, 0 for one that is older, None to go on looking."""
+    try:
+        told = json.loads(raw)
+        older = told["timestamp"] < line["timestamp"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if all(told.get(name) == value for name, value in line.items()):
+        return 1
+    return 0 if older else None
