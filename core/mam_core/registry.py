@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mam_core import changes, claims, fields
+from mam_core import changes, claims
 from mam_core.audit import AuditEvent, AuditLine
 from mam_core.clock import Clock, SystemClock, fine_stamp, stamp
 from mam_core.errors import (
@@ -22,8 +22,10 @@ from mam_core.errors import (
     TransitionRefused,
 )
 from mam_core.records import Job, Lease, Reason, Status, check_job_id
-from mam_core.registration import Registered, Registration, check_parents, checked
 from mam_core.stores.base import Gate, GateKind, Progress, Store, Transaction, Want
+
+if TYPE_CHECKING:
+    from mam_core.registration import Registered
 
 
 class LeaseTerms(NamedTuple):
@@ -66,6 +68,9 @@ class Registry:
 
         A request whose key belongs to a live job answers with that job.
         """
+        # Here and not above: a claim is the shortest of commands, and registers nothing.
+        from mam_core.registration import Registration, checked
+
         now = self.clock.now()
         prepared = [checked(request, now) for request in requests]
         with self.store.transaction(create=True, progress=progress) as tx:
@@ -199,14 +204,19 @@ class Registry:
             return self._cancel(tx, job, now, why)
 
     def retry(self, job_id: str) -> Job:
+        from mam_core.fields import fresh_token
+
         with self._changing(job_id) as (tx, job):
-            token = fields.fresh_token() if job.auth_token is not None else None
+            token = fresh_token() if job.auth_token is not None else None
             new = changes.retried(job, self.clock.now(), token)
             tx.put(new, self._moved(job, new, "retry"))
             return new
 
     def edit(self, job_id: str, values: Mapping[str, Any]) -> Job:
         """Change what a pending job asks for; its audit line keeps the old values."""
+        from mam_core import fields
+        from mam_core.registration import check_parents
+
         now = self.clock.now()
         fixed = sorted(set(values) - set(fields.EDITABLE))
         if fixed:
@@ -239,6 +249,8 @@ class Registry:
     ) -> None:
         now = self.clock.now()
         if until is not None:
+            from mam_core import fields
+
             until = fields.checked({"not_before": until}, now=now)["not_before"]
         with self.store.transaction(create=True) as tx:
             since = stamp(now)

@@ -135,7 +135,7 @@ def _dispatch(argv: list[str]) -> int:
     from mam_core.cli.context import Context
 
     # The options before the verb are also options of the verb, so one parser reads them all.
-    args = parser_of(verb, module).parse_intermixed_args(argv[:at] + argv[at + 1 :])
+    args = parser_of(verb, module).read(argv[:at] + argv[at + 1 :])
     return module.run(args, Context.of(args))
 
 

@@ -39,6 +39,15 @@ class Parser(argparse.ArgumentParser):
             help="use a registry on a network file system, at your own risk",
         )
 
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """The arguments in `words`, with options and ids in any order.
+
+        A verb without ids is spared what argparse does for that order: it writes the usage anew.
+        """
+        if any(action.option_strings == [] for action in self._actions):
+            return self.parse_intermixed_args(words)
+        return self.parse_args(words)
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see `{self.prog} --help`)")
 

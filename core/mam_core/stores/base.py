@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from mam_core.audit import AuditLine, AuditLog
@@ -29,8 +29,7 @@ class GateKind(StrEnum):
     GROUP = "group"
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(NamedTuple):
     """A pause: who closed it, when, why, and until when if that is known."""
 
     kind: GateKind
@@ -41,12 +40,11 @@ class Gate:
     until: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gates:
+class Gates(NamedTuple):
     """All that holds claims back for more than one job: pauses, and slots changed while running."""
 
     closed: tuple[Gate, ...] = ()
-    slots: Mapping[str, int] = field(default_factory=dict)
+    slots: Mapping[str, int] = MappingProxyType({})
 
     def find(self, kind: GateKind, name: str) -> Gate | None:
         return next((g for g in self.closed if (g.kind, g.name) == (kind, name)), None)
@@ -68,8 +66,7 @@ class Want(NamedTuple):
     slots: Mapping[str, int]  #: running jobs allowed per group, where the group has a limit
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """Which jobs to show. Empty means any."""
 
     statuses: frozenset[Status] = frozenset()

@@ -8,7 +8,6 @@ killed after it, the next holder of the lock goes on from there.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import Any
 
 from mam_core.audit import AuditEvent, AuditLog, warn
@@ -27,18 +26,18 @@ _META = "meta"
 Line = tuple[str, dict[str, Any]]
 
 
-@dataclass(slots=True)
 class Batch:
     """What a transaction wants to be true at its end."""
 
-    writes: dict[str, bytes] = field(default_factory=dict)  #: file name to content
-    fresh: set[str] = field(default_factory=set)  #: names that must not exist before
-    moves: list[tuple[str, str]] = field(default_factory=list)  #: into the archive and back
-    lines: list[Line] = field(default_factory=list)  #: audit lines of these changes
-    notes: list[Line] = field(default_factory=list)  #: audit lines that no change hangs on
-    jobs: dict[str, Job] = field(default_factory=dict)
-    removed: list[str] = field(default_factory=list)
-    durable: bool = False  #: the directory is synced as well
+    def __init__(self) -> None:
+        self.writes: dict[str, bytes] = {}  #: file name to content
+        self.fresh: set[str] = set()  #: names that must not exist before
+        self.moves: list[tuple[str, str]] = []  #: into the archive and back
+        self.lines: list[Line] = []  #: audit lines of these changes
+        self.notes: list[Line] = []  #: audit lines that no change hangs on
+        self.jobs: dict[str, Job] = {}
+        self.removed: list[str] = []
+        self.durable = False  #: the directory is synced as well
 
     @property
     def changes_files(self) -> bool:

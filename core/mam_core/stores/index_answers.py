@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -92,7 +91,7 @@ class IndexAnswers:
     def _files(self, query: Query) -> list[tuple[str, int, int, int]]:
         if query.text is not None:
             ids = {summary.job_id for summary in self.find(query)}
-            return [row for row in self._files(replace(query, text=None)) if row[0] in ids]
+            return [row for row in self._files(query._replace(text=None)) if row[0] in ids]
         where, values = _conditions(query)
         sql = f'SELECT job_id, {FILE} FROM jobs {where} ORDER BY "order", job_id'
         return self._db.execute(sql, values).fetchall()

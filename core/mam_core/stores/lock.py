@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import random
 import threading
 import time
 from contextlib import suppress
@@ -156,7 +155,8 @@ class RegistryLock:
                     f"the lock of {self._folder.path} has been held by {self._name_holder()} "
                     f"for {PATIENCE_SEC:g} s"
                 )
-            time.sleep(pause * random.uniform(0.5, 1.0))
+            # Waiters that came together part again; the clock's last digits are random enough.
+            time.sleep(pause * (0.5 + time.monotonic_ns() % 512 / 1024))
             pause = min(pause * 1.5, _LONGEST_PAUSE_SEC)
 
     def _is_current(self) -> bool:
