@@ -22,6 +22,9 @@ _MAX_NAME = 200
 #: the longest record that can be registered is one that can be read again.
 _MAX_TEXT = 64 * 1024
 _MAX_ITEMS = 1000
+_MAX_SHOWN = 40
+MAX_SECONDS = 9_999_999_999  #: 317 years; with it every moment has a date
+MAX_BYTES = 2**62
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -48,7 +51,8 @@ def parse_moment(text: str, now: float) -> float:
     try:
         return parse_stamp(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no moment: say 2026-06-19T09:30:00Z or +10m") from None
+        words = "say 2026-06-19T09:30:00Z or +10m"
+        raise ValueError(f"{_shown(text)} is no moment: {words}") from None
 
 
 def parse_duration(text: str) -> float:
@@ -57,9 +61,11 @@ def parse_duration(text: str) -> float:
     try:
         seconds = float(number) * _UNITS[unit]
     except ValueError:
-        raise ValueError(f"{text!r} is no duration: say 90s, 10m, 2h or 1d") from None
-    if not 0 < seconds < 1e10:
-        raise ValueError(f"{text!r} is no duration: it must be positive and finite")
+        raise ValueError(f"{_shown(text)} is no duration: say 90s, 10m, 2h or 1d") from None
+    if seconds > MAX_SECONDS and math.isfinite(seconds):
+        raise ValueError(f"{_shown(text)} is no duration: the largest is {MAX_SECONDS} seconds")
+    if not 0 < seconds <= MAX_SECONDS:
+        raise ValueError(f"{_shown(text)} is no duration: it must be positive and finite")
     return seconds
 
 
@@ -70,10 +76,33 @@ def parse_size(text: str) -> int:
     try:
         size = float(number) * _SIZES.get(unit, 1)
     except ValueError:
-        raise ValueError(f"{text!r} is no size: say 8G or 512M") from None
-    if not 0 < size < 2**63:
-        raise ValueError(f"{text!r} is no size: it must be positive")
+        raise ValueError(f"{_shown(text)} is no size: say 8G or 512M") from None
+    if size > MAX_BYTES:
+        words = f"the largest is {MAX_BYTES // 2**40}T"
+        raise ValueError(f"{_shown(text)} is no size: {words}")
+    if not size > 0:
+        raise ValueError(f"{_shown(text)} is no size: it must be positive")
     return int(size)
+
+
+def check_text(what: str, text: str) -> None:
+    """Words that are no part of a job, such as why it was cancelled: not without end."""
+    try:
+        _text(text)
+    except ValueError as problem:
+        raise InvalidField(f"{what}: {problem}") from None
+
+
+def check_name(what: str, text: str) -> None:
+    """A name that is no part of a job, such as that of a lease's owner."""
+    try:
+        _name(text, 0)
+    except ValueError as problem:
+        raise InvalidField(f"{what}: {problem}") from None
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")
 
 
 def _text(value: Any, limit: int = _MAX_TEXT) -> str:
@@ -85,9 +114,14 @@ def _text(value: Any, limit: int = _MAX_TEXT) -> str:
 
 
 def _prompt(value: Any, now: float) -> str:
-    size = len(_text(value, limit=sys.maxsize).encode("utf-8", "surrogatepass"))
+    try:
+        size = len(_text(value, limit=sys.maxsize).encode())
+    except UnicodeEncodeError:
+        raise ValueError("it is not text: a part of it has no UTF-8 form") from None
     if not size:
         raise ValueError("it is empty")
+    if value.isspace():
+        raise ValueError("it holds nothing but blanks")
     if size > MAX_PROMPT_BYTES:
         raise ValueError(f"it has {size} bytes; the limit is {MAX_PROMPT_BYTES} (1 MiB)")
     return str(value)
@@ -105,8 +139,8 @@ def _name(value: Any, now: float) -> str:
 def _seconds(value: Any, now: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("it must be a number of seconds")
-    if not math.isfinite(value) or not 0 < value < 1e10:
-        raise ValueError(f"it must be a positive number of seconds, not {value:g}")
+    if not math.isfinite(value) or not 0 < value <= MAX_SECONDS:
+        raise ValueError(f"it must be between 0 and {MAX_SECONDS} seconds, not {value:g}")
     return value
 
 
@@ -155,7 +189,7 @@ def _after(value: Any, now: float) -> tuple[str, ...]:
 def _size(value: Any, now: float) -> int:
     if isinstance(value, str):
         return parse_size(value)
-    return _integer(1, 2**62)(value, now)
+    return _integer(1, MAX_BYTES)(value, now)
 
 
 def _moment(value: Any, now: float) -> str:
@@ -188,11 +222,17 @@ def _broker(value: Any, now: float) -> Broker:
     if unknown:
         raise ValueError(f"{min(unknown)[:40]!r} is not known there")
     broker = Broker.from_dict(value)
-    _name(broker.host, now)
-    for secret in (broker.username, broker.password):
-        _text(secret or "")
-    _integer(1, 65535)(broker.port, now)
+    for part, check in _BROKER_CHECKS.items():
+        try:
+            check(getattr(broker, part), now)
+        except ValueError as problem:
+            raise ValueError(f"{part}: {problem}") from None
     return broker
+
+
+def _username(value: str, now: float) -> None:
+    if not _text(value).isprintable():
+        raise ValueError("it must not hold control characters")
 
 
 def _token(value: Any, now: float) -> str | None:
@@ -218,6 +258,13 @@ def _optional(check: Callable[[Any, float], Any]) -> Callable[[Any, float], Any]
 
     return optional
 
+
+_BROKER_CHECKS: dict[str, Callable[[Any, float], Any]] = {
+    "host": _name,
+    "port": _integer(1, 65535),
+    "username": _optional(_username),
+    "password": _optional(lambda value, now: _text(value)),
+}
 
 _CHECKS: dict[str, Callable[[Any, float], Any]] = {
     "prompt": _prompt,

@@ -24,8 +24,15 @@ class Kind(NamedTuple):
         return self._replace(types=self.types | {type(None)})
 
 
+def _any_whole(value: int) -> int:
+    """As large as an index or a database can hold: one odd record must not stop the others."""
+    if not -(2**63) <= value < 2**63:
+        raise TypeError
+    return value
+
+
 def _not_negative(value: int) -> int:
-    if value < 0:
+    if not 0 <= value < 2**63:
         raise TypeError
     return value
 
@@ -44,8 +51,8 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 TEXT = Kind("a text", frozenset({str}))
-WHOLE = Kind("a whole number", frozenset({int}))
-COUNT = Kind("a whole number, not negative", frozenset({int}), _not_negative)
+WHOLE = Kind("a whole number of 64 bits", frozenset({int}), _any_whole)
+COUNT = Kind("a whole number of 64 bits, not negative", frozenset({int}), _not_negative)
 NUMBER = Kind("a number", frozenset({int, float}))
 SECONDS = Kind("a positive number", frozenset({int, float}), _positive)
 FLAG = Kind("true or false", frozenset({bool}))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from os.path import join, normpath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -234,6 +235,13 @@ class Job:
         return self.status is Status.RUNNING and self.cancel_requested_at is not None
 
     @property
+    def artifact_paths(self) -> tuple[str, ...]:
+        """Where its artifacts will stand; two live jobs must not write the same file."""
+        if self.workdir is None:
+            return ()
+        return tuple(normpath(join(self.workdir, name)) for name in self.expected_artifacts)
+
+    @property
     def events_topic(self) -> str:
         return f"{self.topic_prefix}/events"
 
@@ -276,7 +284,7 @@ class Job:
             if name not in data:
                 raise UnreadableRecord(f"it is no job record: it has no {name}")
         known, extra = checked(data, _JOB_KINDS)
-        job = _make(_DEFAULTS | known | {"extra": extra})
+        job = _make(DEFAULTS | known | {"extra": extra})
         if job.reason is Reason.OTHER and data["reason"] != Reason.OTHER:
             # Another tool's word: it is kept beside ours.
             return job.evolve(detail=": ".join(filter(None, (data["reason"], job.detail))))
@@ -300,8 +308,9 @@ _JR_KEYS = (
     "last_seq",
     "auth_token",
 )
-_DEFAULTS: dict[str, Any] = Job(job_id="", status=Status.PENDING).__dict__
-DISK_ORDER = _JR_KEYS + tuple(name for name in _DEFAULTS if name not in (*_JR_KEYS, "extra"))
+#: What a new job has where nobody said anything.
+DEFAULTS: dict[str, Any] = Job(job_id="", status=Status.PENDING).__dict__
+DISK_ORDER = _JR_KEYS + tuple(name for name in DEFAULTS if name not in (*_JR_KEYS, "extra"))
 
 
 def _make(values: dict[str, Any]) -> Job:

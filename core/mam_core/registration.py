@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mam_core import fields
+from mam_core.audit import warn
 from mam_core.clock import stamp
-from mam_core.errors import InvalidField
+from mam_core.errors import InvalidField, TransitionRefused
+from mam_core.events.public_brokers import is_public
 from mam_core.records import Job, Status
 from mam_core.stores.base import Transaction
 
@@ -41,8 +43,10 @@ def checked(request: Mapping[str, Any], now: float) -> dict[str, Any]:
 class Registration:
     """A batch in the making: `jobs` are to be inserted, `answers` go back to the caller."""
 
-    def __init__(self, tx: Transaction, now: float) -> None:
+    def __init__(self, tx: Transaction, now: float, *, allow_collision: bool = False) -> None:
         self._tx = tx
+        self._allow_collision = allow_collision
+        self._by_place: dict[str, str] = {}
         self._now = now
         self._order = max(tx.last_order(), int(now * 1_000_000) - 1)
         self._by_key: dict[str, str] = {}
@@ -60,7 +64,7 @@ class Registration:
         check_parents(self._tx, values.get("after", ()))
         job_id = self._fresh_id()
         self._order += 1
-        self.jobs[job_id] = Job(
+        job = self.jobs[job_id] = Job(
             job_id=job_id,
             status=Status.PENDING,
             order=self._order,
@@ -69,12 +73,29 @@ class Registration:
             updated_at=stamp(self._now),
             **{"topic_prefix": f"python/mqtt/jobs/{job_id}", **values},
         )
+        if not self._allow_collision:
+            self._check_places(job)
+        self._by_place |= dict.fromkeys(job.artifact_paths, job_id)
+        if is_public(job.broker.host):
+            warn(
+                f"job {job_id} names the public broker {job.broker.host}: "
+                "anyone can read and forge its events"
+            )
         if key:
             self._by_key[key] = job_id
         words = values["agent_session"], values["prompt"]
         twin = self._by_words.get(words) or self._tx.live_twin(*words)
         self._by_words[words] = job_id
         self.answers.append(Registered(job_id, twin=twin))
+
+    def _check_places(self, job: Job) -> None:
+        """Two live jobs that write one file would each be judged by the other's work."""
+        for path in job.artifact_paths:
+            other = self._by_place.get(path) or self._tx.live_writer(path)
+            if other is not None:
+                raise TransitionRefused(
+                    f"job {other} is to write {path} as well; wait for it, or --allow-collision"
+                )
 
     def _fresh_id(self) -> str:
         while True:

@@ -19,10 +19,11 @@ from mam_core.errors import (
     InvalidField,
     JobNotFound,
     RegistryMissing,
+    StoreError,
     TransitionRefused,
 )
-from mam_core.records import Job, Lease, Reason, Status, check_job_id
-from mam_core.stores.base import Gate, GateKind, Progress, Store, Transaction, Want
+from mam_core.records import REDACTED, Job, Lease, Reason, Status, check_job_id
+from mam_core.stores.base import Gate, GateKind, Gates, Progress, Store, Transaction, Want
 
 if TYPE_CHECKING:
     from mam_core.registration import Registered
@@ -62,11 +63,16 @@ class Registry:
     # -- registering -----------------------------------------------------------------------
 
     def register(
-        self, requests: Sequence[Mapping[str, Any]], *, progress: Progress | None = None
+        self,
+        requests: Sequence[Mapping[str, Any]],
+        *,
+        progress: Progress | None = None,
+        allow_collision: bool = False,
     ) -> list[Registered]:
         """New jobs from the keys of `fields.SETTABLE`: all of them, or none.
 
-        A request whose key belongs to a live job answers with that job.
+        A request whose key belongs to a live job answers with that job; one that would write an
+        artifact of a live job is refused, unless that is allowed.
         """
         # Here and not above: a claim is the shortest of commands, and registers nothing.
         from mam_core.registration import Registration, checked
@@ -74,7 +80,7 @@ class Registry:
         now = self.clock.now()
         prepared = [checked(request, now) for request in requests]
         with self.store.transaction(create=True, progress=progress) as tx:
-            batch = Registration(tx, now)
+            batch = Registration(tx, now, allow_collision=allow_collision)
             for values in prepared:
                 batch.add(values)
             jobs = list(batch.jobs.values())
@@ -260,7 +266,13 @@ class Registry:
         """Open a gate again; False when it was not closed."""
         try:
             with self.store.transaction() as tx:
-                gates = tx.gates()
+                try:
+                    gates = tx.gates()
+                except StoreError:
+                    if kind is not GateKind.ALL:
+                        raise
+                    tx.set_gates(Gates())  # what cannot be read is written anew, with nothing held
+                    return True
                 if gates.find(kind, name) is None:
                     return False
                 tx.set_gates(gates.without(kind, name))
@@ -353,6 +365,9 @@ class Registry:
 
     def _line(self, event: AuditEvent, job: Job, **more: Any) -> AuditLine:
         facts = {"by": self.actor, "attempt": job.attempt, **more}
+        secrets = [text for text in (job.auth_token, job.broker.password) if text]
+        if secrets:
+            facts = _without(secrets, facts)
         return AuditLine(event, fine_stamp(self.clock.now()), facts, job.revision)
 
     def _note(self, event: AuditEvent, **more: Any) -> AuditLine:
@@ -364,3 +379,16 @@ class Registry:
             if value is not None:
                 told[name] = value
         return self._line(AuditEvent.STATUS_CHANGED, new, **told)
+
+
+def _without(secrets: Iterable[str], value: Any) -> Any:
+    """`value` with the marker wherever somebody typed one of the job's own secrets."""
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, REDACTED)
+        return value
+    if isinstance(value, dict):
+        return {name: _without(secrets, item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without(secrets, item) for item in value]
+    return value

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from mam_core.audit import AuditLog
 from mam_core.config import Config, load
+from mam_core.errors import ConfigError
 from mam_core.locations import logs_path, registry_place
 from mam_core.registry import Registry
 from mam_core.stores.files import FilesStore
@@ -22,6 +23,8 @@ def open_registry(
 ) -> Registry:
     """The registry that a command, a script or the console works on."""
     config = config or load()
+    if config.store.url not in (None, "", "files"):
+        raise ConfigError("this version has only the files store: set [store] url to files")
     path = registry_place(registry_dir or config.registry_dir).path
     audit = AuditLog(logs_path(path))
     store = FilesStore(path, audit, catalogue=Index(), allow_network=allow_network)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import re
@@ -314,15 +313,11 @@ class TestAsAProcess:
         assert answer.returncode == 0, answer.stderr
         assert "\\ubcc4" in answer.stdout
 
-    def test_words_that_are_no_utf_8_survive(
-        self, mam: Mam, process: Callable[..., Process]
-    ) -> None:
-        """A14"""
-        odd = "caf\udce9"
-        job_id = mam.register(odd)
-        assert json.loads(process("get", job_id).stdout)["prompt"] == odd
-        assert json.loads(process("list", "--json").stdout)[0]["prompt"] == odd
-        assert "caf\\udce9" in process("list").stdout
+    def test_words_that_are_no_utf_8_are_refused(self, mam: Mam) -> None:
+        """A14, decision 16: what no agent can be given as bytes is no prompt."""
+        answer = mam("register", "--prompt", "caf\udce9", "--agent", "a", "--agent-session", "s")
+        assert (answer.code, answer.out) == (2, "")
+        assert is_one_sentence(answer.err)
 
     def test_in_a_folder_that_is_gone_is_one_sentence(self, shell: Callable[..., Process]) -> None:
         answer = shell("mkdir gone && cd gone && rmdir ../gone && mam list")

@@ -97,7 +97,7 @@ class TestANewRecord:
             "broker": {"host": "broker.lan", "port": 8883, "tls": True, "password": "hidden"},
             "auth_token": True,
         }
-        prompt = "별을 세어라… \"quoted\" 'so'\n\tlast line\0\ud800"
+        prompt = "별을 세어라… \"quoted\" 'so'\n\tlast line\0\U0001f600"
         job = registry.get(add(registry, prompt, **asked))
         assert job.prompt == prompt
         assert (job.model, job.timeout_sec, job.idle_timeout_sec) == ("big", 60, 5.5)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING
-from dataclasses import fields as fields_of
 from typing import Any
 
 from mam_core.errors import InvalidField
 from mam_core.fields import EDITABLE
 from mam_core.operations.outcome import Outcome
-from mam_core.records import Job
+from mam_core.records import DEFAULTS
 from mam_core.registry import Registry
 
 
@@ -36,12 +34,9 @@ def edit(
 
 def _default(name: str) -> Any:
     """What a new job has there; the prompt, the agent and the label have no default."""
-    default = next((f.default for f in fields_of(Job) if f.name == name), MISSING)
-    if name not in EDITABLE or default in ("", MISSING):
+    if name not in CLEARABLE:
         raise InvalidField(f"{name[:40]!r} cannot be cleared; what can: {', '.join(CLEARABLE)}")
-    return default
+    return DEFAULTS[name]
 
 
-CLEARABLE = tuple(
-    f.name for f in fields_of(Job) if f.name in EDITABLE and f.default not in ("", MISSING)
-)
+CLEARABLE = tuple(name for name in EDITABLE if DEFAULTS[name] != "")

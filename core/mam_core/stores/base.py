@@ -125,6 +125,9 @@ class Transaction(Facts, Protocol):
     def live_twin(self, agent_session: str, prompt: str) -> str | None:
         """A live job with the same label and the same prompt, if there is one."""
 
+    def live_writer(self, path: str) -> str | None:
+        """A live job that is to leave an artifact at this place, if there is one."""
+
     def awaited(self) -> frozenset[str]:
         """The jobs that some live job comes after."""
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from mam_core import codec
 from mam_core.audit import AuditLog, warn
-from mam_core.disk import Folder, explain, keep_out_of_git
+from mam_core.disk import Folder, explain, is_temp_name, keep_out_of_git
 from mam_core.errors import (
     JobNotFound,
     RegistryGone,
@@ -25,10 +25,17 @@ from mam_core.errors import (
 )
 from mam_core.records import Job, Summary, Unreadable
 from mam_core.stores.base import Progress, Query
-from mam_core.stores.catalogue import Answers, Catalogue, Scan, ScanAnswers, record_name
+from mam_core.stores.catalogue import (
+    Answers,
+    Catalogue,
+    Scan,
+    ScanAnswers,
+    is_record_name,
+    record_name,
+)
 from mam_core.stores.commit import Committer
 from mam_core.stores.files_transaction import FilesFacts, FilesTransaction
-from mam_core.stores.lock import RegistryLock
+from mam_core.stores.lock import LOCK_NAME, RegistryLock
 from mam_core.stores.mounts import check_local
 
 
@@ -105,7 +112,7 @@ class FilesStore:
 
     def facts(self) -> FilesFacts:
         folder = self._open()
-        return FilesFacts(folder, self._look(folder))
+        return FilesFacts(folder, self._look(folder), to_show=True)
 
     def close(self) -> None:
         self._catalogue.close()
@@ -118,6 +125,7 @@ class FilesStore:
         self, *, create: bool = False, progress: Progress | None = None
     ) -> Iterator[FilesTransaction]:
         folder = self._open(create=create)
+        self._move_in(folder)
         with self._holding(folder) as committer:
             transaction = FilesTransaction(self, folder)
             yield transaction
@@ -155,7 +163,9 @@ class FilesStore:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """The bare lock, for scripts that do their own reading and writing under it."""
-        with self._holding(self._open(create=True)):
+        folder = self._open(create=True)
+        self._move_in(folder)
+        with self._holding(folder):
             yield
 
     def answers(self, folder: Folder) -> Answers:
@@ -171,6 +181,8 @@ class FilesStore:
         where somebody holds the lock, that one does it, and we see the state before.
         """
         if not self._catalogue.is_current(folder):
+            if not folder.has(LOCK_NAME):
+                return ScanAnswers(folder)  # nobody has ever written here: looking leaves no trace
             try:
                 with self._holding(folder, wait=False):
                     self._catalogue.catch_up(folder)
@@ -218,12 +230,27 @@ class FilesStore:
             folder.check_owner()
             if not self._allow_network:
                 check_local(folder)
-            if folder.is_loose:
-                warn(f"{self.path} was open to other users; now it is not")
-                folder.tighten()
-            keep_out_of_git(self.path)
             self._lock, self._committer = RegistryLock.of(folder), Committer(folder, self.audit)
         return self._lock, self._committer
+
+    def _move_in(self, folder: Folder) -> None:
+        """Before the first write: make sure that this is a registry, and make it ours alone.
+
+        A folder of other things, named by mistake, is left as it is.
+        """
+        if self._lock is not None:
+            return
+        if not folder.has(LOCK_NAME):
+            names = [name for name in folder.names() if not is_temp_name(name)]
+            if names and not any(map(is_record_name, names)):
+                raise StoreError(
+                    f"{self.path} is no registry: it holds other files, like {names[0]}"
+                )
+        folder.check_owner()
+        if folder.is_loose:
+            warn(f"{self.path} was open to other users; now it is not")
+            folder.tighten()
+        keep_out_of_git(self.path)
 
     def _gone(self) -> RegistryGone:
         self._forget()

@@ -8,6 +8,7 @@ from typing import Protocol
 from mam_core import codec
 from mam_core.audit import AuditLine, AuditLog
 from mam_core.disk import Folder
+from mam_core.errors import StoreError
 from mam_core.records import Job, Status, Summary
 from mam_core.stores.base import Gates, Want
 from mam_core.stores.catalogue import Answers, Written, read_job, record_name, record_stems
@@ -29,9 +30,10 @@ class Source(Protocol):
 class FilesFacts:
     """What the claim rules ask, answered by a catalogue."""
 
-    def __init__(self, folder: Folder, answers: Answers) -> None:
+    def __init__(self, folder: Folder, answers: Answers, *, to_show: bool = False) -> None:
         self._folder = folder
         self._answers = answers
+        self._to_show = to_show
         self._gates: Gates | None = None
 
     def status_of(self, job_id: str) -> Status | None:
@@ -42,7 +44,7 @@ class FilesFacts:
 
     def gates(self) -> Gates:
         if self._gates is None:
-            self._gates = read_gates(self._folder)
+            self._gates = read_gates(self._folder, to_show=self._to_show)
         return self._gates
 
 
@@ -97,6 +99,9 @@ class FilesTransaction:
 
     def live_twin(self, agent_session: str, prompt: str) -> str | None:
         return self._answers.live_twin(agent_session, prompt)
+
+    def live_writer(self, path: str) -> str | None:
+        return self._answers.live_writer(path)
 
     def awaited(self) -> frozenset[str]:
         return self._answers.awaited()
@@ -165,5 +170,8 @@ class FilesTransaction:
 
 
 def _holds_records(archive: Folder, batch: str) -> bool:
-    with archive.subfolder(batch) as kept:
-        return any(record_stems(kept))
+    try:
+        with archive.subfolder(batch) as kept:
+            return any(record_stems(kept))
+    except (OSError, StoreError):
+        return False  # a stray file among the batches

@@ -5,15 +5,18 @@ from __future__ import annotations
 from mam_core import codec
 from mam_core.audit import warn
 from mam_core.disk import Folder
-from mam_core.errors import MamError
+from mam_core.errors import MamError, StoreError
 from mam_core.stores.base import Gate, GateKind, Gates
 
 GATES_NAME = ".gates"
 _MAX_BYTES = 1024 * 1024
 
 
-def read_gates(folder: Folder) -> Gates:
-    """What is held back. A file that nobody can read holds back nothing, and is warned of."""
+def read_gates(folder: Folder, *, to_show: bool = False) -> Gates:
+    """What is held back. Raises `StoreError` for a file that nobody can read.
+
+    Whoever only looks, `to_show`, is warned and sees no pause; a claim is not made on a guess.
+    """
     try:
         data, _ = folder.read(GATES_NAME, _MAX_BYTES)
     except FileNotFoundError:
@@ -33,7 +36,10 @@ def read_gates(folder: Folder) -> Gates:
         )
         slots = {str(name): int(count) for name, count in parsed["slots"].items()}
     except (MamError, KeyError, TypeError, ValueError, AttributeError) as problem:
-        warn(f"{folder.path}/{GATES_NAME} cannot be read, so no pause is in force: {problem}")
+        words = f"{folder.path}/{GATES_NAME} cannot be read, and nobody knows what is paused"
+        if not to_show:
+            raise StoreError(f"{words}: {problem}; `mam resume --all` writes it anew") from None
+        warn(f"{words}: {problem}")
         return Gates()
     return Gates(closed, slots)
 

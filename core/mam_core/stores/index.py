@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 
 from mam_core.clock import Clock, SystemClock
 from mam_core.disk import Folder
-from mam_core.errors import MamError
+from mam_core.errors import MamError, StoreError
 from mam_core.records import Unreadable
 from mam_core.stores import seal
 from mam_core.stores.catalogue import (
@@ -32,7 +32,7 @@ from mam_core.stores.catalogue import (
 )
 from mam_core.stores.index_answers import IndexAnswers
 from mam_core.stores.index_rows import (
-    forget_unreadable,
+    encodable,
     remove_rows,
     write_rows,
     write_unreadable,
@@ -49,7 +49,7 @@ _LOOK_SHARE = 0.01
 _LOOK_EVERY_SEC = 5.0
 
 #: What a damaged index or one that is deleted under us makes of a question.
-_BROKEN = (sqlite3.Error, OSError)
+_BROKEN = (sqlite3.Error, OSError, StoreError)
 
 
 #: The version, folder and boot that an index was made for.
@@ -70,8 +70,8 @@ class Index:
             db = self._connection(folder, make=False)
             if db is None:
                 return False
-            known, looked_at, took = db.execute("SELECT * FROM state").fetchone()
-            self._threads.seal = known
+            known, looked_at, took, fine = db.execute("SELECT * FROM state").fetchone()
+            self._threads.seal, self._threads.fine = known, bool(fine)
         except _BROKEN:
             return False
         since = self._clock.since_boot() - looked_at
@@ -112,15 +112,17 @@ class Index:
             if db is None:
                 return
             # Disturbed: the rows are brought up to date, the seal stays broken, the next one looks.
-            new = seal.new_seal() if watch.undisturbed else 0
+            new = 0
+            if watch.undisturbed:
+                new = seal.seal_of(folder) if self._is_fine(db) else seal.new_seal()
             with _transaction(db):
                 if removed:
                     remove_rows(db, removed)
                 write_rows(db, written)
                 db.execute("UPDATE state SET seal = ?", (new,))
-            if new and seal.set_seal(folder, new) != new:
-                kept = seal.seal_of(folder)
-                db.execute("UPDATE state SET seal = ?", (kept,))
+            if watch.undisturbed and not self._is_fine(db) and seal.set_seal(folder, new) != new:
+                # A file system that keeps whole seconds: its own word for the date counts.
+                db.execute("UPDATE state SET seal = ?", (seal.seal_of(folder),))
         except _BROKEN:
             self._throw_away(folder)
 
@@ -129,6 +131,12 @@ class Index:
         if db is not None:
             db.close()
             self._threads.db = None
+
+    def _is_fine(self, db: sqlite3.Connection) -> bool:
+        fine: bool | None = getattr(self._threads, "fine", None)
+        if fine is None:
+            fine = self._threads.fine = bool(db.execute("SELECT fine FROM state").fetchone()[0])
+        return fine
 
     # -- looking at the folder -------------------------------------------------------------
 
@@ -140,23 +148,26 @@ class Index:
         db = self._connection(folder, make=True)
         assert db is not None
         began = time.perf_counter()
-        kept = seal.set_seal(folder, seal.new_seal())
+        fine = self._is_fine(db)
+        kept = seal.seal_of(folder) if fine else seal.set_seal(folder, seal.new_seal())
         known = {row[0]: row[1:] for row in db.execute(_ALL_FILES)}
         written: list[Written] = []
         unreadable: list[tuple[Unreadable, os.stat_result]] = []
         for stem, state in _files(folder):
-            if known.pop(stem, None) == (state.st_ino, state.st_size, state.st_mtime_ns):
+            # A name that is no text is kept as its escape, like every text that SQLite refuses.
+            row = known.pop(encodable(stem), None)
+            # What is readable has the date of its content there, what is not that of its rights.
+            if row in _dates(state):
                 continue
             try:
                 written.append(Written(*read_job(folder, stem)))
             except FileNotFoundError:
                 continue
             except (MamError, OSError) as problem:
-                unreadable.append((Unreadable(stem, str(problem)), state))
+                unreadable.append((Unreadable(encodable(stem), str(problem)), state))
         with _transaction(db):
             remove_rows(db, [*known, *(bad.job_id for bad, _ in unreadable)])
             write_rows(db, written)
-            forget_unreadable(db, [item.job.job_id for item in written])
             write_unreadable(db, unreadable)
             took = time.perf_counter() - began
             values = (kept, self._clock.since_boot(), took)
@@ -169,26 +180,23 @@ class Index:
         """This thread's connection to the index of `folder`; None when there is none to use."""
         local = self._threads
         place = os.path.join(folder.path, INDEX_FOLDER, INDEX_NAME)
-        try:
-            state = os.stat(place, follow_symlinks=False)
-            there: tuple[int, int] | None = (state.st_dev, state.st_ino)
-        except OSError:
-            there = None
+        there = _identity(place)
         mine = (os.getpid(), there)
         if there is not None and getattr(local, "mine", None) == mine:
             db: sqlite3.Connection = local.db
             return db
         self.close()
-        local.mine = None
+        local.mine = local.fine = None
         if there is None and not make:
             return None
         made_for = (VERSION, f"{folder.identity[0]}:{folder.identity[1]}", self._clock.boot_id())
+        if there is not None:
+            _check_plain(folder)
         fresh = None if there is None else _open(place, made_for)
         if fresh is None and make:
             fresh = self._make(folder, place, made_for)
         if fresh is not None:
-            state = os.stat(place, follow_symlinks=False)
-            local.db, local.mine = fresh, (os.getpid(), (state.st_dev, state.st_ino))
+            local.db, local.mine = fresh, (os.getpid(), _identity(place))
         return fresh
 
     def _make(self, folder: Folder, place: str, made_for: MadeFor) -> sqlite3.Connection:
@@ -205,6 +213,7 @@ class Index:
             ) as sql:
                 db.executescript(sql.read())
             db.execute("INSERT INTO made_for VALUES (?, ?, ?)", made_for)
+            db.execute("UPDATE state SET fine = ?", (seal.is_fine(home),))
             db.close()
             home.replace(temp, INDEX_NAME)
         fresh = _open(place, made_for)
@@ -215,18 +224,31 @@ class Index:
     def _throw_away(self, folder: Folder) -> None:
         self.close()
         self._threads.mine = None
-        try:
-            with folder.subfolder(INDEX_FOLDER) as home:
-                for name in home.names():
-                    home.remove(name)
-        except FileNotFoundError:
-            pass
+        with suppress(OSError, StoreError), folder.subfolder(INDEX_FOLDER) as home:
+            for name in home.names():
+                home.remove(name)
 
 
 _ALL_FILES = (
     "SELECT job_id, inode, size, mtime_ns FROM jobs "
     "UNION ALL SELECT job_id, inode, size, mtime_ns FROM unreadable"
 )
+
+
+def _identity(place: str) -> tuple[int, int] | None:
+    try:
+        state = os.stat(place, follow_symlinks=False)
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino
+
+
+def _check_plain(folder: Folder) -> None:
+    """SQLite follows links; we do not. Raises `UnsafePath` for anything but files of our own."""
+    with folder.subfolder(INDEX_FOLDER) as home:
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.close(home.open_file(INDEX_NAME + suffix)[0])
 
 
 def _connect(place: str) -> sqlite3.Connection:
@@ -254,6 +276,11 @@ def _files(folder: Folder) -> Iterator[tuple[str, os.stat_result]]:
                     yield entry.name.removesuffix(RECORD_SUFFIX), entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue
+
+
+def _dates(state: os.stat_result) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    this = (state.st_ino, state.st_size)
+    return (*this, state.st_mtime_ns), (*this, state.st_ctime_ns)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ CREATE TABLE jobs (
     prompt_sum INTEGER NOT NULL,
     not_before REAL,
     parents TEXT NOT NULL,
+    artifacts TEXT NOT NULL,
     -- the file that this row was read from
     inode INTEGER NOT NULL,
     size INTEGER NOT NULL,
@@ -41,6 +42,14 @@ CREATE TABLE parents (
     parent TEXT NOT NULL,
     PRIMARY KEY (child, parent)
 ) WITHOUT ROWID;
+
+-- Where the artifacts of jobs will stand.
+CREATE TABLE artifacts (
+    path TEXT NOT NULL,
+    job_id TEXT NOT NULL,
+    PRIMARY KEY (path, job_id)
+) WITHOUT ROWID;
+CREATE INDEX artifacts_of ON artifacts (job_id);
 
 -- The prompt as the text filter wants it; apart, so that a claim does not rewrite it.
 CREATE TABLE prompts (
@@ -62,9 +71,10 @@ CREATE TABLE unreadable (
 CREATE TABLE state (
     seal INTEGER NOT NULL,
     looked_at REAL NOT NULL,
-    look_took REAL NOT NULL
+    look_took REAL NOT NULL,
+    fine INTEGER NOT NULL -- the kernel dates every change of the folder anew
 );
-INSERT INTO state VALUES (0, 0, 0);
+INSERT INTO state VALUES (0, 0, 0, 0);
 
 CREATE TABLE made_for (
     version INTEGER NOT NULL,

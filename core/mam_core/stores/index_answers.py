@@ -59,7 +59,8 @@ class IndexAnswers:
     @_or_scan
     def find(self, query: Query) -> list[Summary]:
         where, values = _conditions(query)
-        sql = f'SELECT {_SUMMARY} FROM jobs {where} ORDER BY "order", job_id'
+        # The plus keeps SQLite from walking the order's index row by row: sorting is cheaper.
+        sql = f'SELECT {_SUMMARY} FROM jobs {where} ORDER BY +"order", job_id'
         found = [_summary(row) for row in self._db.execute(sql, values)]
         if query.text is None:
             return found
@@ -128,6 +129,11 @@ class IndexAnswers:
         sql = f"SELECT job_id FROM jobs WHERE agent_session = ? AND prompt_sum = ? AND {_LIVE}"
         values = (encodable(agent_session), prompt_sum(prompt))
         return self._first(sql, values, lambda job: job.prompt == prompt)
+
+    @_or_scan
+    def live_writer(self, path: str) -> str | None:
+        sql = f"SELECT job_id FROM artifacts JOIN jobs USING (job_id) WHERE path = ? AND {_LIVE}"
+        return self._first(sql, (encodable(path),), lambda job: path in job.artifact_paths)
 
     @_or_scan
     def awaited(self) -> frozenset[str]:
@@ -232,8 +238,7 @@ _REASONS = {reason.value: reason for reason in Reason}
 
 
 def _summary(row: tuple[Any, ...]) -> Summary:
-    summary = Summary._make(row)
-    return summary._replace(status=_STATUSES[row[1]], reason=_REASONS[row[12]] if row[12] else None)
+    return Summary._make((row[0], _STATUSES[row[1]], *row[2:12], _REASONS.get(row[12]), *row[13:]))
 
 
 def _conditions(query: Query) -> tuple[str, list[Any]]:

@@ -15,7 +15,7 @@ from mam_core.stores.catalogue import Written
 FILE = "inode, size, mtime_ns"
 _FIXED = (
     'agent, agent_session, "group", priority, "order", created_at, head, key, prompt_sum, '
-    "not_before, parents"
+    "not_before, parents, artifacts"
 )
 _MOVING = (
     "status, attempt, updated_at, started_at, ended_at, reason, cancel_requested_at, last_seq, "
@@ -26,38 +26,53 @@ _MOVE_ROW = (
     f"WHERE job_id = ? AND {_FIXED.replace(',', ' IS ? AND')} IS ?"
 )
 _WRITE_ROW = (
-    f"INSERT OR REPLACE INTO jobs (job_id, {_FIXED}, {_MOVING}) VALUES ({', '.join('?' * 23)})"
+    f"INSERT OR REPLACE INTO jobs (job_id, {_FIXED}, {_MOVING}) VALUES ({', '.join('?' * 24)})"
 )
+
+_WRITE_PROMPT = "INSERT OR REPLACE INTO prompts VALUES (?, ?, ?)"
+
+Columns = tuple[Any, ...]
 
 #: So much of a prompt is kept for the text filter; of a longer one the record is read.
 _FOLDED = 4000
 
 
 def write_rows(db: sqlite3.Connection, written: Sequence[Written]) -> None:
-    for item in written:
-        fixed, moving = _columns(item)
-        try:
-            _write_row(db, item.job, fixed, moving)
-        except UnicodeEncodeError:
-            # A lone surrogate of a foreign record: SQLite keeps its escape, the file the truth.
-            _write_row(db, item.job, _encodable_all(fixed), _encodable_all(moving))
+    rows = [(item.job, *_columns(item)) for item in written]
+    try:
+        _write(db, rows)
+    except UnicodeEncodeError:
+        # A lone surrogate of a foreign record: SQLite keeps its escape, the file the truth.
+        _write(
+            db, [(job, _encodable_all(fixed), _encodable_all(rest)) for job, fixed, rest in rows]
+        )
 
 
-def _write_row(
-    db: sqlite3.Connection, job: Job, fixed: tuple[Any, ...], moving: tuple[Any, ...]
-) -> None:
-    if job.revision > 1:  # a claim, a heartbeat, an end: mostly nothing else has changed
-        moved = db.execute(_MOVE_ROW, (*moving, job.job_id, *fixed))
-        if moved.rowcount == 1:
-            return
-    db.execute(_WRITE_ROW, (job.job_id, *fixed, *moving))
+def _write(db: sqlite3.Connection, rows: Sequence[tuple[Job, Columns, Columns]]) -> None:
+    if len(rows) == 1 and _move(db, *rows[0]):
+        return
+    ids = [(job.job_id,) for job, _, _ in rows]
+    db.executemany(_WRITE_ROW, [(job.job_id, *fixed, *moving) for job, fixed, moving in rows])
+    db.executemany(_WRITE_PROMPT, [_prompt(job) for job, _, _ in rows])
+    db.executemany("DELETE FROM unreadable WHERE job_id = ?", ids)
+    db.executemany("DELETE FROM parents WHERE child = ?", ids)
+    parents = [(job.job_id, encodable(parent)) for job, _, _ in rows for parent in job.after]
+    db.executemany("INSERT OR REPLACE INTO parents VALUES (?, ?)", parents)
+    db.executemany("DELETE FROM artifacts WHERE job_id = ?", ids)
+    places = [(encodable(path), job.job_id) for job, _, _ in rows for path in job.artifact_paths]
+    db.executemany("INSERT OR REPLACE INTO artifacts VALUES (?, ?)", places)
+
+
+def _move(db: sqlite3.Connection, job: Job, fixed: Columns, moving: Columns) -> bool:
+    """A claim, a heartbeat, an end: mostly nothing else has changed, and one statement does."""
+    if job.revision <= 1:
+        return False
+    return db.execute(_MOVE_ROW, (*moving, job.job_id, *fixed)).rowcount == 1
+
+
+def _prompt(job: Job) -> tuple[str, str, bool]:
     folded = encodable(job.prompt.casefold())
-    prompt = (job.job_id, folded[:_FOLDED], len(folded) <= _FOLDED)
-    db.execute("INSERT OR REPLACE INTO prompts VALUES (?, ?, ?)", prompt)
-    db.execute("DELETE FROM parents WHERE child = ?", (job.job_id,))
-    for parent in job.after:
-        pair = (job.job_id, encodable(parent))
-        db.execute("INSERT OR REPLACE INTO parents VALUES (?, ?)", pair)
+    return job.job_id, folded[:_FOLDED], len(folded) <= _FOLDED
 
 
 def write_unreadable(
@@ -65,7 +80,7 @@ def write_unreadable(
 ) -> None:
     db.executemany(
         "INSERT OR REPLACE INTO unreadable VALUES (?, ?, ?, ?, ?)",
-        [(u.job_id, u.error, s.st_ino, s.st_size, s.st_mtime_ns) for u, s in bad],
+        [(u.job_id, encodable(u.error), s.st_ino, s.st_size, s.st_ctime_ns) for u, s in bad],
     )
 
 
@@ -76,14 +91,9 @@ def remove_rows(db: sqlite3.Connection, job_ids: Sequence[str]) -> None:
         ("unreadable", "job_id"),
         ("prompts", "job_id"),
         ("parents", "child"),
+        ("artifacts", "job_id"),
     ):
         db.executemany(f"DELETE FROM {table} WHERE {column} = ?", gone)
-
-
-def forget_unreadable(db: sqlite3.Connection, job_ids: Iterable[str]) -> None:
-    """These can be read again."""
-    mended = [(job_id,) for job_id in job_ids]
-    db.executemany("DELETE FROM unreadable WHERE job_id = ?", mended)
 
 
 def _columns(item: Written) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -101,6 +111,7 @@ def _columns(item: Written) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         prompt_sum(job.prompt),
         _moment(job.not_before),
         " ".join(job.after),
+        "\0".join(job.artifact_paths),
     )
     moving = (
         job.status,

@@ -87,10 +87,15 @@ class Journal:
         if not audit:
             self.clear()
             return 0
-        kept = list(audit)
-        while kept and len(data := _encode(Intent((), kept))) > MAX_DEBT_BYTES:
-            kept = kept[len(kept) // 2 + 1 :]
-        self._folder.write(JOURNAL_NAME, data if kept else b"")
+        kept: list[tuple[str, dict[str, Any]]] = []
+        room = MAX_DEBT_BYTES - len(_encode(Intent((), ())))
+        for debt in reversed(audit):  # the newest are kept
+            room -= len(_ENCODER.encode(debt)) + 1
+            if room < 0:
+                break
+            kept.append(debt)
+        kept.reverse()
+        self._folder.write(JOURNAL_NAME, _encode(Intent((), kept)) if kept else b"")
         self.close()
         return len(audit) - len(kept)
 

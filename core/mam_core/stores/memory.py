@@ -117,6 +117,7 @@ class MemoryTransaction:
         self.running_in = moment.running_in
         self.live_with_key = moment.live_with_key
         self.live_twin = moment.live_twin
+        self.live_writer = moment.live_writer
         self.awaited = moment.awaited
         self.ended = moment.ended
         self.last_order = moment.last_order

@@ -55,6 +55,9 @@ class Roll:
     def live_twin(self, agent_session: str, prompt: str) -> str | None:
         return self._first(lambda j: j.agent_session == agent_session and j.prompt == prompt)
 
+    def live_writer(self, path: str) -> str | None:
+        return self._first(lambda job: path in job.artifact_paths)
+
     def awaited(self) -> frozenset[str]:
         return frozenset(p for job in self.jobs.values() if job.is_live for p in job.after)
 

@@ -1,10 +1,10 @@
 """A folder's time stamp as a seal: has anybody else touched it since we last looked?
 
-The kernel dates a folder with the moment of the last change in it, on some
-kernels only to a clock tick, so two changes in one tick look like one. We
-therefore put a date of our own on the folder when we have seen everything in
-it: a random moment of two seconds ago, which no later change can produce.
-Whatever happens afterwards, in the same tick or not, breaks the seal.
+The kernel dates a folder with the moment of the last change in it. Where it
+does so finely, that date is the seal. Where it counts in clock ticks, two
+changes in one tick look like one; there we put a date of our own on the folder
+when we have seen everything in it, a random moment of two seconds ago, which no
+later change can produce. It is not the rule, because it costs a sixth of a claim.
 """
 
 from __future__ import annotations
@@ -26,6 +26,22 @@ def seal_of(folder: Folder) -> int:
 def new_seal() -> int:
     """A date that is neither in use nor going to be: in the past, and random below the second."""
     return (int(time.time()) - 2) * _NS + int.from_bytes(os.urandom(4), "little") % _NS
+
+
+def is_fine(folder: Folder) -> bool:
+    """The kernel dates every change of the folder anew once its date has been asked for.
+
+    Linux does since 6.13, on most file systems. Tried here, because no version tells: two changes
+    within microseconds have two dates, four times in a row.
+    """
+    dates = set()
+    for _ in range(4):
+        name = f".{os.urandom(4).hex()}.tmp"
+        folder.put_new(name, b"")
+        dates.add(seal_of(folder))
+        folder.remove(name)
+        dates.add(seal_of(folder))
+    return len(dates) == 8
 
 
 def set_seal(folder: Folder, seal: int) -> int:
