@@ -62,7 +62,7 @@ def disk(request: pytest.FixtureRequest) -> Iterator[Disk]:
 
 
 @pytest.mark.parametrize(
-    "disk", ["size=640k", "size=2m", "size=64m,nr_inodes=130"], indirect=True, ids=lambda d: d
+    "disk", ["size=1m", "size=2m", "size=64m,nr_inodes=130"], indirect=True, ids=lambda d: d
 )
 def test_a_full_disk_costs_errors_and_no_job(disk: Disk, show_figures: Figures) -> None:
     """Faults 11 12: filled by registering; then every verb; then a little room again."""
@@ -70,7 +70,7 @@ def test_a_full_disk_costs_errors_and_no_job(disk: Disk, show_figures: Figures) 
     ground.root.mkdir()
     set_stage(ground)
     # Room enough for the index to be made anew, too.
-    ballast = [disk.point / f"ballast{number}" for number in range(36)]
+    ballast = [disk.point / f"ballast{number}" for number in range(64)]
     for path in ballast:
         path.write_bytes(b"\0" * 8192)
     registry = ground.open()

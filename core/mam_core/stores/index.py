@@ -204,7 +204,8 @@ class Index:
         self._throw_away(folder)
         with folder.subfolder(INDEX_FOLDER, create=True) as home:
             temp = f"{INDEX_NAME}.{os.urandom(4).hex()}.new"
-            os.close(home.create(temp, b""))
+            home.put_new(temp, b"")
+            fine = seal.is_fine(home, temp)
             db = _connect(os.path.join(home.path, temp))
             # WAL, so that readers never wait; it stays with the file.
             db.execute("PRAGMA journal_mode = WAL")
@@ -213,7 +214,7 @@ class Index:
             ) as sql:
                 db.executescript(sql.read())
             db.execute("INSERT INTO made_for VALUES (?, ?, ?)", made_for)
-            db.execute("UPDATE state SET fine = ?", (seal.is_fine(home),))
+            db.execute("UPDATE state SET fine = ?", (fine,))
             db.close()
             home.replace(temp, INDEX_NAME)
         fresh = _open(place, made_for)
