@@ -83,7 +83,7 @@ class AuditLog:
         try:
             folder = self._open_root(create=True).make_subfolder(check_job_id(job.job_id))
         except (OSError, MamError) as problem:
-            warn(f"the audit log of job {job.job_id} cannot be opened: {problem}")
+            warn(f"the audit log of job {job.job_id} cannot be opened: {_words(problem)}")
             return False
         if folder is None:
             return self._write(job.job_id, line, job=job, meta=meta)
@@ -112,7 +112,7 @@ class AuditLog:
         try:
             folder = self._open_job(job_id, create=True)
         except (OSError, MamError) as problem:
-            warn(f"the audit log of job {job_id} cannot be opened: {problem}")
+            warn(f"the audit log of job {job_id} cannot be opened: {_words(problem)}")
             return False
         with folder:
             done = True
@@ -223,11 +223,16 @@ def warn(message: str) -> None:
     logging.getLogger("mam").warning(message)
 
 
+def _words(problem: Exception) -> str:
+    known = isinstance(problem, OSError) and problem.strerror
+    return known.lower() if known else str(problem)
+
+
 def _attempt(job_id: str, what: str, write: Callable[[], None]) -> bool:
     try:
         write()
     except (OSError, MamError, TypeError, ValueError) as problem:
-        warn(f"the audit log of job {job_id} misses a line: {what}: {problem}")
+        warn(f"the audit log of job {job_id} misses a line: {what}: {_words(problem)}")
         return False
     return True
 

@@ -41,7 +41,10 @@ def check_job_id(job_id: str) -> str:
     """The id itself, or `BadJobId`: called before a path is built from it."""
     if not isinstance(job_id, str) or not _JOB_ID.fullmatch(job_id):
         shown = repr(job_id[:40] + "…" if isinstance(job_id, str) and len(job_id) > 40 else job_id)
-        raise BadJobId(f"{shown} is no job id: {BadJobId.__doc__}")
+        raise BadJobId(
+            f"{shown} is no job id: it must be a letter or digit and then at most 63 letters, "
+            "digits, '_' or '-'"
+        )
     return job_id
 
 
@@ -59,7 +62,8 @@ class Status(StrEnum):
         try:
             return cls(text)
         except ValueError:
-            raise BadStatus(f"{text!r} is no status: {BadStatus.__doc__}") from None
+            words = "say pending, running, completed, error or cancelled"
+            raise BadStatus(f"{text!r} is no status: {words}") from None
 
     @property
     def is_ended(self) -> bool:

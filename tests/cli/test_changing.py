@@ -67,6 +67,13 @@ class TestCancel:
     def test_wants_a_job(self, mam: Mam) -> None:
         assert mam("cancel").code == 2
 
+    def test_is_told_why_in_a_few_words(self, mam: Mam) -> None:
+        job_id = mam.register()
+        answer = mam("cancel", job_id, "--why", "x" * 65537)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err == "mam: why: it has 65537 characters; the limit is 65536\n"
+        assert mam.record(job_id)["status"] == "pending"
+
 
 class TestRetry:
     @pytest.mark.parametrize("status", ["error", "cancelled"])
@@ -234,6 +241,8 @@ class TestClean:
             (["--undo", "--status", "error"], 2),
             (["--undo", "--dry-run"], 2),
             (["--status", "nonsense"], 1),
+            (["--status", "pending"], 2),
+            (["--status", "error,running"], 2),
         ],
     )
     def test_refuses_what_makes_no_sense(self, mam: Mam, flags: list[str], code: int) -> None:
@@ -264,7 +273,26 @@ class TestPauseAndResume:
         assert mam("pick", "--label", "tmux:a").code == 0
 
     def test_to_resume_what_goes_on_is_no_error(self, mam: Mam) -> None:
-        assert mam.ok("resume", "--all").err == "mam: everything was not paused\n"
+        assert mam.ok("resume", "--all").err == "mam: there was no pause of everything\n"
+        assert mam.ok("resume", "--group", "g").err == "mam: group g was not paused\n"
+        mam.ok("pause", "--agent", "shell")
+        mam.ok("pause", "--all")
+        said = "mam: everything goes on; still paused: agent shell\n"
+        assert mam.ok("resume", "--all").err == said
+
+    def test_a_group_that_nobody_knows_is_noted(self, mam: Mam) -> None:
+        """A misspelt pause holds nothing back."""
+        (mam.folder / "mam.toml").write_text("[groups.day]\nslots = 1\n")
+        mam.register("p", "--group", "night")
+        for known in ("night", "day"):
+            assert is_one_sentence(mam.ok("pause", "--group", known).err)
+        said = mam.ok("pause", "--group", "nigth").err
+        assert "no job and no setting knows a group nigth" in said
+
+    def test_a_moment_without_a_zone_is_utc_and_said(self, mam: Mam, frozen: FakeClock) -> None:
+        answer = mam.ok("pause", "--all", "--until", "2026-06-19T23:00")
+        assert "until 2026-06-19T23:00:00Z" in answer.err
+        assert "UTC" in mam.ok("pause", "--help").out
 
     @pytest.mark.parametrize(
         "flags",
@@ -275,6 +303,7 @@ class TestPauseAndResume:
             ["--agent", "a\x1b"],
             ["--all", "--until", "soon"],
             ["--all", "--until", "2020-01-01"],
+            ["--all", "--why", "x" * 65537],
         ],
     )
     def test_refuse_what_makes_no_sense(self, mam: Mam, flags: list[str]) -> None:
@@ -320,6 +349,13 @@ class TestHeartbeat:
     def test_is_for_running_jobs(self, mam: Mam) -> None:
         assert mam("heartbeat", mam.register()).code == 1
         assert mam("heartbeat", "nobody99").code == 1
+
+    @pytest.mark.parametrize("owner", ["x" * 201, "a\x1b[2J"])
+    def test_knows_its_owner_by_a_name(self, mam: Mam, job_id: str, owner: str) -> None:
+        answer = mam("heartbeat", job_id, "--owner", owner)
+        assert answer.code == 2
+        assert is_one_sentence(answer.err)
+        assert mam.record(job_id)["lease"] is None
 
     @pytest.mark.parametrize("ttl", ["0", "-3", "x"])
     def test_lasts_some_time(self, mam: Mam, job_id: str, ttl: str) -> None:

@@ -82,6 +82,7 @@ def test_help_and_version_import_no_verb_and_no_registry(mam: Mam) -> None:
         assert ours <= {
             "mam_core.cli",
             "mam_core.cli.main",
+            "mam_core.cli.repeats",
             "mam_core.cli.terminal",
             "mam_core.cli.usage",
             "mam_core.errors",
@@ -98,6 +99,7 @@ def test_a_verb_imports_no_other_verb(mam: Mam) -> None:
         "mam_core.cli.main",
         "mam_core.cli.parser",
         "mam_core.cli.pick",
+        "mam_core.cli.repeats",
         "mam_core.cli.terminal",
         "mam_core.cli.usage",
         "mam_core.operations.pick",

@@ -54,6 +54,11 @@ class TestCandidates:
         assert offered(mam, "retry", "--job", "") == [jobs["error"]]
         assert offered(mam, "retry", jobs["error"], "") == []
 
+    @pytest.mark.parametrize("words", [[], ["bash"], ["bash", "mam "], ["zsh"], ["nonsense"]])
+    def test_are_none_for_too_few_words(self, mam: Mam, words: list[str]) -> None:
+        answer = mam.ok("__complete", *words)
+        assert (answer.out, answer.err) == ("", "")
+
     def test_tell_what_a_job_is(self, mam: Mam, jobs: dict[str, str]) -> None:
         answer = mam.ok("__complete", "fish", "retry", "")
         assert answer.out == f"{jobs['error']}\terror done with\n"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from mam_core.safe_text import cell_width
-from tests.cli.conftest import Mam
+from tests.cli.conftest import Mam, is_one_sentence
 from tests.support.clock import FakeClock
 
 
@@ -66,6 +67,36 @@ def test_it_fits_the_terminal(some: Mam, monkeypatch: pytest.MonkeyPatch, width:
     answer = some.ok("list")
     assert len(answer.lines) == 5
     assert max(map(cell_width, answer.lines)) <= width
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (120, "JOB ID STATUS AGE AGENT SESSION GROUP TRY REASON PROMPT"),
+        (80, "JOB ID STATUS AGE AGENT SESSION GROUP TRY PROMPT"),
+        (72, "JOB ID STATUS AGE AGENT SESSION TRY PROMPT"),
+        (62, "JOB ID STATUS AGE AGENT TRY PROMPT"),
+        (52, "JOB ID STATUS AGE TRY PROMPT"),
+        (40, "JOB ID STATUS AGE TRY PROMPT"),
+    ],
+)
+def test_the_prompt_stays_readable_and_other_columns_go(
+    some: Mam, monkeypatch: pytest.MonkeyPatch, width: int, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    heading, *rows = some.ok("list").lines
+    assert " ".join(heading.split()) == columns
+    room = width - heading.index("PROMPT")
+    assert room >= 20 or width == 40
+    assert "count" in rows[-1]
+
+
+def test_a_long_label_leaves_room_for_the_prompt(mam: Mam, monkeypatch: pytest.MonkeyPatch) -> None:
+    mam.register("x" * 200, "--agent-session", "s" * 100, "--agent", "a" * 100, "--group", "g" * 50)
+    monkeypatch.setenv("COLUMNS", "200")
+    (row,) = mam.ok("list").lines[1:]
+    assert [len(cell) for cell in row.split()[3:6]] == [24, 24, 24]
+    assert len(row) == 200
 
 
 def test_ids_alone_can_be_cut_from_it(some: Mam, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,6 +181,17 @@ class TestColour:
         assert "\x1b[31merror     \x1b[0m" in table
         assert "\x1b[36mrunning   \x1b[0m" in table
 
+    @pytest.mark.parametrize("width", [40, 20, 14])
+    def test_stays_when_it_is_narrow(
+        self, terminal: Mam, monkeypatch: pytest.MonkeyPatch, width: int
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", str(width))
+        table = terminal.ok("list").out
+        assert table.count("\x1b[31merr") == 1
+        assert table.count("\x1b[0m") == 4
+        plain = re.sub(r"\x1b\[\d*m", "", table)
+        assert max(map(cell_width, plain.splitlines())) <= width
+
     def test_is_for_terminals_only(self, some: Mam) -> None:
         assert "\x1b" not in some.ok("list").out
 
@@ -159,6 +201,69 @@ class TestColour:
     ) -> None:
         monkeypatch.setenv(name, value)
         assert "\x1b" not in terminal.ok("list").out
+
+
+class TestBlocked:
+    """Decision 4: shown, never a status on disk."""
+
+    def shown(self, mam: Mam, *flags: str) -> dict[str, str]:
+        rows = map(str.split, mam.ok("list", *flags).lines[1:])
+        return {job_id: status for job_id, status, *_ in rows}
+
+    def test_is_a_pending_job_behind_a_pause(self, mam: Mam, frozen: FakeClock) -> None:
+        held = mam.register("1", "--group", "night")
+        codex, free = mam.register("2", "--agent", "codex"), mam.register("3")
+        mam.ok("pause", "--group", "night", "--until", "+10m")
+        mam.ok("pause", "--agent", "codex")
+        assert self.shown(mam) == {held: "blocked", codex: "blocked", free: "pending"}
+        frozen.pass_time(601)
+        assert self.shown(mam) == {held: "pending", codex: "blocked", free: "pending"}
+
+    def test_is_a_pending_job_of_a_full_group(self, mam: Mam) -> None:
+        (mam.folder / "mam.toml").write_text("[groups.night]\nslots = 1\n")
+        first, second = mam.register("1", "--group", "night"), mam.register("2", "--group", "night")
+        assert self.shown(mam) == {first: "pending", second: "pending"}
+        mam.ok("pick", "--label", "tmux:a")
+        assert self.shown(mam) == {first: "running", second: "blocked"}
+
+    def test_is_everything_when_everything_is_paused(self, mam: Mam, frozen: FakeClock) -> None:
+        running, held = mam.register("1"), mam.register("2")
+        mam.ok("pick", "--label", "tmux:a")
+        mam.ok("pause", "--all")
+        answer = mam.ok("list")
+        assert answer.err == "mam: everything is paused since 2026-06-19T09:30:00Z\n"
+        assert self.shown(mam) == {running: "running", held: "blocked"}
+
+    def test_is_pending_to_filters_and_programs(self, mam: Mam) -> None:
+        job_id = mam.register()
+        mam.ok("pause", "--all")
+        assert self.shown(mam, "--status", "pending") == {job_id: "blocked"}
+        assert mam.ok("list", "--json").json[0]["status"] == "pending"
+        assert mam("list", "--status", "blocked").code == 1
+        assert mam.record(job_id)["status"] == "pending"
+
+
+class TestARegistryAbove:
+    @pytest.fixture
+    def below(self, mam: Mam, monkeypatch: pytest.MonkeyPatch) -> Mam:
+        mam.register()
+        (mam.folder / "src" / "deep").mkdir(parents=True)
+        monkeypatch.chdir(mam.folder / "src" / "deep")
+        return mam
+
+    def test_is_hinted_at_where_there_is_nothing(self, below: Mam) -> None:
+        answer = below.ok("list")
+        assert len(answer.lines) == 1
+        assert is_one_sentence(answer.err)
+        assert str(below.registry) in answer.err
+        assert list(Path.cwd().iterdir()) == []
+
+    def test_is_nobodys_business_where_a_registry_was_named(self, below: Mam) -> None:
+        assert below.ok("list", "--registry-dir", "mine").err == ""
+
+    def test_nor_where_there_are_jobs(self, below: Mam) -> None:
+        below.register()
+        assert below.ok("list").err == ""
 
 
 class TestUnreadableFiles:

@@ -18,6 +18,7 @@ import mam_core
 from mam_core.cli import main as command
 from mam_core.cli.main import VERBS, load, main, parser_of
 from mam_core.errors import MamError
+from mam_core.fields import SETTABLE
 from mam_core.version import __version__
 from tests.cli.conftest import Mam, Process, environment, execute, is_one_sentence
 
@@ -58,9 +59,24 @@ class TestHelp:
             assert f"{flag} " in text or f"{flag}\n" in text or f"{flag}]" in text, flag
 
     def test_without_a_verb_is_on_stderr(self, mam: Mam) -> None:
-        answer = mam()
-        assert (answer.code, answer.out) == (2, "")
-        assert answer.err.startswith("usage: mam ")
+        for words in ([], ["--registry-dir", "x"]):
+            answer = mam(*words)
+            assert (answer.code, answer.out) == (2, "")
+            said, usage, *_ = answer.err.splitlines()
+            assert said == "mam: the console is not there yet: name a verb"
+            assert usage.startswith("usage: mam ")
+
+    def test_is_also_a_verb(self, mam: Mam) -> None:
+        assert mam.ok("help") == mam.ok("--help")
+        assert mam.ok("help", "list") == mam.ok("list", "--help")
+        assert mam("help", "nonsense").code == 2
+
+    def test_of_register_shows_a_line_of_a_bulk_file(self, mam: Mam) -> None:
+        text = mam.ok("register", "--help").out
+        (line,) = (line for line in text.splitlines() if line.startswith('  {"prompt"'))
+        (mam.folder / "jobs").write_text(line)
+        mam.ok("register", "--bulk", "jobs")
+        assert all(re.search(rf"^  .*\b{key}\b", text, re.MULTILINE) for key in SETTABLE)
 
     @pytest.mark.parametrize("verb", ISSUE_VERBS)
     def test_every_option_tells_what_it_is_for(self, verb: str) -> None:
@@ -164,6 +180,9 @@ class TestTheRegistryOption:
         (["list", "--nonsense"], 2),
         (["--nonsense", "list"], 2),
         (["--registry-dir"], 2),
+        (["--registry-dir", "", "list"], 2),
+        (["list", "--registry-dir="], 2),
+        (["list", "--config", ""], 2),
         (["list", "--registry-dir"], 2),
         (["list", "extra"], 2),
         (["list", "--stat", "error"], 2),
@@ -261,6 +280,21 @@ class TestWarnings:
             "mam: warning: an \\x1b[2J evil\\none\n",
         ]
 
+    def test_of_one_kind_are_a_few_and_a_count(self, mam: Mam) -> None:
+        good = mam.register()
+        for number in range(8):
+            mam.path(f"broken{number}").write_bytes(b"")
+        warnings = mam.ok("pick", "--label", "tmux:a").err.splitlines()
+        assert [line.partition(".json")[0] for line in warnings[:5]] == [
+            f"mam: warning: broken{number}" for number in range(5)
+        ]
+        assert warnings[5:] == [
+            "mam: warning: … and 3 more like this: broken0.json is passed over: it is empty"
+        ]
+        assert good not in "".join(warnings)
+        mam.ok("list")
+        assert len(mam.ok("list").err.splitlines()) == 6  # each command counts anew
+
     def test_come_out_in_a_process_that_had_no_logging_until_then(
         self, mam: Mam, process: Callable[..., Process]
     ) -> None:
@@ -283,7 +317,8 @@ class TestAsAProcess:
         if script is None:
             pytest.skip("mam is not installed beside this Python")
         job_id = mam.register()
-        for start in ([script], [sys.executable, "-m", "mam_core.cli.main"]):
+        module = [sys.executable, "-m"]
+        for start in ([script], [*module, "mam_core"], [*module, "mam_core.cli.main"]):
             answer = execute(
                 [*start, "get", job_id, "--registry-dir", str(mam.registry)], cwd=elsewhere
             )

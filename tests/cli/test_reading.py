@@ -158,6 +158,30 @@ class TestWhy:
             "the next session with label tmux:a that serves agent shell will take it\n"
         )
 
+    def test_says_how_many_come_first(self, mam: Mam) -> None:
+        """C1: the more urgent, then the older; those of other labels and the paused do not count"""
+        mam.register("older")
+        mam.register("elsewhere", "--agent-session", "tmux:b")
+        mam.register("held back", "--group", "night")
+        job_id = mam.register("this")
+        mam.register("younger")
+        mam.ok("pause", "--group", "night")
+        then = "after that, the next session with label tmux:a that serves agent shell will take it"
+        assert mam.ok("why", job_id).out == f"1 job stands before it; {then}\n"
+        mam.register("urgent", "--priority", "1")
+        assert mam.ok("why", job_id).out == f"2 jobs stand before it; {then}\n"
+        assert mam.ok("why", job_id, "--json").json["ahead"] == 2
+
+    def test_says_that_a_lease_has_expired(self, mam: Mam, frozen: FakeClock) -> None:
+        job_id = mam.register()
+        mam.ok("pick", "--label", "tmux:a")
+        mam.ok("heartbeat", job_id, "--owner", "w1")
+        assert mam.ok("why", job_id, "--json").json["lease_expired"] is False
+        frozen.pass_time(31)
+        expired = "the lease of w1 has expired, last renewed at 2026-06-19T09:30:00Z"
+        assert expired in mam.ok("why", job_id).out
+        assert mam.ok("why", job_id, "--json").json["lease_expired"] is True
+
     def test_names_every_refusal(self, mam: Mam, frozen: FakeClock) -> None:
         (mam.folder / "mam.toml").write_text("[groups.night]\nslots = 0\n")
         parent = mam.register("first")
@@ -211,3 +235,12 @@ class TestWhy:
 
 def test_json_of_get_is_json_for_others(mam: Mam) -> None:
     assert json.loads(mam.ok("get", mam.register("p"), "--json").out)["prompt"] == "p"
+
+
+def test_config_shows_the_folders_that_are_used(mam: Mam) -> None:
+    """A1: also where nobody named them"""
+    shown = {row["key"]: row["value"] for row in mam.ok("config", "store", "--json").json}
+    assert shown["store.registry_dir"] == str(mam.registry)
+    assert shown["store.logs_dir"] == str(mam.folder / ".mam" / "delegate_job_logs")
+    elsewhere = mam.ok("config", "store.logs_dir", "--json", "--registry-dir", "x/jobs").json
+    assert elsewhere[0]["value"] == str(mam.folder / "x" / "delegate_job_logs")

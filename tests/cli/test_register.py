@@ -97,7 +97,7 @@ class TestOneJob:
         """N24"""
         assert mam.record(mam.register())["workdir"] == str(mam.folder)
 
-    @pytest.mark.parametrize("text", ["한국어 … \"quoted\" 'so'", "two\r\nlines\n", "-", " "])
+    @pytest.mark.parametrize("text", ["한국어 … \"quoted\" 'so'", "two\r\nlines\n", "-", " x "])
     def test_keeps_a_prompt_from_a_file_to_the_byte(self, mam: Mam, text: str) -> None:
         """A14"""
         file = mam.folder / "prompt"
@@ -143,6 +143,34 @@ class TestOneJob:
         assert (record["broker"]["host"], record["broker"]["port"]) == ("broker.lan", 3)
 
 
+class TestNotBefore:
+    """Decision 29: the moment that was understood is said, for a zone is easily forgotten."""
+
+    @pytest.mark.parametrize(
+        ("text", "moment"),
+        [
+            ("2026-06-19T12:00", "2026-06-19T12:00:00Z"),
+            ("2026-06-19T12:00+02:00", "2026-06-19T10:00:00Z"),
+            ("+10m", "2026-06-19T09:40:00Z"),
+        ],
+    )
+    def test_is_said(self, mam: Mam, frozen: FakeClock, text: str, moment: str) -> None:
+        given = ("--prompt", "p", "--agent", "a", "--label", "l", "--not-before", text)
+        answer = mam.ok("register", *given)
+        assert answer.err == f"mam: not claimed before {moment}\n"
+        assert mam.record(answer.out.strip())["not_before"] == moment
+        edited = mam.ok("edit", answer.out.strip(), "--not-before", "+1h")
+        assert "mam: not claimed before 2026-06-19T10:30:00Z\n" in edited.err
+
+    def test_in_the_past_is_warned_of(self, mam: Mam) -> None:
+        given = ("--prompt", "p", "--agent", "a", "--label", "l", "--not-before", "2020-01-01")
+        answer = mam.ok("register", *given)
+        assert answer.err.startswith("mam: warning: 2020-01-01T00:00:00Z is already past")
+
+    def test_is_utc_by_the_help(self, mam: Mam) -> None:
+        assert "UTC without a zone" in " ".join(mam.ok("register", "--help").out.split())
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("flags", "word"),
@@ -155,17 +183,21 @@ class TestRefusals:
             (["--priority", "high"], "--priority"),
             (["--priority", "9999999999"], "priority"),
             (["--memory-max", "lots"], "--memory-max"),
-            (["--max-attempts", "0"], "max_attempts"),
-            (["--not-before", "tomorrow"], "not_before"),
+            (["--max-attempts", "0"], "--max-attempts"),
+            (["--not-before", "tomorrow"], "--not-before"),
             (["--workdir", "nowhere"], "nowhere"),
-            (["--artifact", "../up"], "expected_artifacts"),
-            (["--artifact", "/etc/passwd"], "expected_artifacts"),
+            (["--artifact", "../up"], "--artifact"),
+            (["--artifact", "/etc/passwd"], "--artifact"),
             (["--after", "nobody99"], "nobody99"),
             (["--after", "../x"], "after"),
-            (["--topic-prefix", "a/#"], "topic_prefix"),
-            (["--broker-port", "70000"], "broker"),
+            (["--topic-prefix", "a/#"], "--topic-prefix"),
+            (["--broker-port", "70000"], "--broker-port"),
+            (["--broker-port", "0"], "--broker-port: it must be between 1 and 65535, not 0"),
+            (["--broker-username", "a\x1b[2J"], "--broker-username: it must not hold control"),
+            (["--timeout", "9" * 100], "the largest is 9999999999 seconds"),
+            (["--memory-max", "9" * 100], "the largest is 4194304T"),
             (["--broker-password-file", "nowhere"], "nowhere"),
-            (["--agent-session", ""], "agent_session"),
+            (["--agent-session", ""], "--agent-session"),
             (["--agent", "a\x1b[2J"], "agent"),
             (["--nonsense"], "--nonsense"),
             (["--prompt-file", "x"], "--prompt"),
@@ -184,8 +216,20 @@ class TestRefusals:
         assert not list(mam.registry.glob("*.json"))
 
     def test_name_what_is_missing(self, mam: Mam) -> None:
+        hint = "(see `mam register --help`)"
         answer = mam("register", "--prompt", "p", "--agent", "a")
-        assert (answer.code, answer.err) == (2, "mam: agent_session: it is missing\n")
+        assert (answer.code, answer.err) == (2, f"mam: missing: --agent-session {hint}\n")
+        answer = mam("register")
+        assert answer.err == f"mam: missing: --prompt, --agent, --agent-session {hint}\n"
+
+    @pytest.mark.parametrize("prompt", [" ", "\n\t \u2003"])
+    def test_of_a_prompt_that_says_nothing(self, mam: Mam, prompt: str) -> None:
+        answer = mam("register", "--prompt", prompt, "--agent", "a", "--label", "l")
+        assert answer.code == 2
+        assert answer.err == "mam: --prompt: it holds nothing but blanks\n"
+        (mam.folder / "prompt").write_text(prompt)
+        answer = mam("register", "--prompt-file", "prompt", "--agent", "a", "--label", "l")
+        assert answer.err == "mam: --prompt-file: it holds nothing but blanks\n"
 
     @pytest.mark.parametrize(
         ("data", "word"),
@@ -239,12 +283,14 @@ class TestManyJobs:
     @pytest.mark.parametrize(
         ("line", "word"),
         [
-            (b"{not json", "JSON"),
+            (b"{not json", "line 3: it is not JSON: Expecting property name enclosed in double "),
+            (b'{"a": }', "Expecting value (column 7)\n"),
+            (b'{"a": 1', "delimiter (column 8)\n"),
             (b"[]", "object"),
             (b"\xff", "UTF-8"),
             (b"[" * 100_000, "nested"),
             (b'{"prompt": "p", "prompt": "q"}', "twice"),
-            (b'{"agent": "a", "agent_session": "l"}', "prompt: it is missing"),
+            (b'{"agent": "a", "agent_session": "l"}', "line 3: missing: prompt\n"),
             (b'{"prompt": "p", "agent": "a", "agent_session": "l", "status": "running"}', "status"),
             (b'{"prompt": "p", "agent": "a", "agent_session": "l", "timeout_sec": 0}', "timeout"),
             (
@@ -267,8 +313,28 @@ class TestManyJobs:
         assert not list(mam.registry.glob("*.json"))
 
     def test_of_an_empty_file_are_none(self, mam: Mam) -> None:
-        answer = mam.ok("register", "--bulk", self.write(mam, b"\n\n"))
-        assert (answer.out, answer.err) == ("", "")
+        file = self.write(mam, b"\n\n")
+        answer = mam.ok("register", "--bulk", file)
+        assert (answer.out, answer.err) == ("", f"mam: nothing to register: {file} holds no job\n")
+
+    def test_may_begin_with_a_byte_order_mark(self, mam: Mam) -> None:
+        """As editors on Windows write them."""
+        line = self.lines({"prompt": "p", "agent": "a", "agent_session": "l"})
+        answer = mam.ok("register", "--bulk", self.write(mam, b"\xef\xbb\xbf" + line))
+        assert mam.record(answer.out.strip())["prompt"] == "p"
+
+    def test_with_a_bad_option_blame_the_option(self, mam: Mam) -> None:
+        line = self.lines({"prompt": "p", "agent": "a", "agent_session": "l"})
+        answer = mam("register", "--bulk", self.write(mam, line), "--max-attempts", "0")
+        assert answer.code == 2
+        assert answer.err.startswith("mam: --max-attempts: ")
+
+    def test_that_are_twins_are_a_few_warnings_and_a_count(self, mam: Mam) -> None:
+        line = self.lines({"prompt": "p", "agent": "a", "agent_session": "l"})
+        answer = mam.ok("register", "--bulk", self.write(mam, line * 20))
+        assert len(answer.lines) == 20
+        assert len(answer.err.splitlines()) == 6
+        assert "… and 14 more like this: job " in answer.err
 
     def test_share_no_prompt(self, mam: Mam) -> None:
         assert mam("register", "--bulk", "x", "--prompt", "p").code == 2

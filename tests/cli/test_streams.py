@@ -48,10 +48,14 @@ def test_a_reader_that_was_never_there_is_no_error(
     assert answer.stderr == ""
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
-def test_closed_streams_harm_nothing(mam: Mam, shell: Callable[..., Process], closed: str) -> None:
+@pytest.mark.parametrize(
+    ("closed", "code"), [(">&-", 1), ("2>&-", 0), ("<&-", 0), ("<&- >&- 2>&-", 1)]
+)
+def test_closed_streams_harm_nothing(
+    mam: Mam, shell: Callable[..., Process], closed: str, code: int
+) -> None:
     answer = shell(f"mam register --prompt p --agent a --label l {closed}")
-    assert answer.returncode == 0
+    assert answer.returncode == code
     assert "Error" not in answer.stderr
     (path,) = mam.registry.glob("*.json")
     assert mam.record(path.stem)["prompt"] == "p"
@@ -64,6 +68,51 @@ def test_a_full_disk_under_the_output_is_said(mam: Mam, shell: Callable[..., Pro
     answer = shell("mam list > /dev/full")
     assert answer.returncode == 1
     assert is_one_sentence(answer.stderr)
+
+
+class TestAnIdThatCannotBeWritten:
+    """E1, E8: it is named on stderr, for the job is there and nobody could guess it."""
+
+    WAYS = (
+        pytest.param("{} > /dev/full", "no space left on device", id="full disk"),
+        pytest.param("(sleep 0.2; {}) | true", "broken pipe", id="closed pipe"),
+        pytest.param("{} >&-", "it is closed", id="closed stdout"),
+    )
+
+    @pytest.mark.parametrize(("way", "cause"), WAYS)
+    def test_of_a_new_job(
+        self, mam: Mam, shell: Callable[..., Process], way: str, cause: str
+    ) -> None:
+        answer = shell(way.format("mam register --prompt p --agent a --label l"))
+        (path,) = mam.registry.glob("*.json")
+        lost = "but its id could not be written to stdout"
+        assert answer.returncode == 1
+        assert answer.stderr == f"mam: job {path.stem} was registered, {lost}: {cause}\n"
+
+    @pytest.mark.parametrize(("way", "cause"), WAYS)
+    def test_of_a_claim(
+        self, mam: Mam, shell: Callable[..., Process], way: str, cause: str
+    ) -> None:
+        job_id = mam.register()
+        answer = shell(way.format("mam pick --label tmux:a"))
+        assert answer.returncode == 1
+        assert answer.stderr.startswith(f"mam: job {job_id} was claimed, but its id could not")
+        assert cause in answer.stderr
+
+    def test_of_many_names_them(self, mam: Mam, shell: Callable[..., Process]) -> None:
+        line = '{"prompt": "p", "agent": "a", "agent_session": "l"}\n'
+        (mam.folder / "jobs").write_text(line * 2)
+        answer = shell("mam register --bulk jobs >&-")
+        assert answer.returncode == 1
+        assert "2 jobs were registered" in answer.stderr
+        assert all(path.stem in answer.stderr for path in mam.registry.glob("*.json"))
+
+
+def test_a_table_in_a_pipe_is_whole(mam: Mam, process: Callable[..., Process]) -> None:
+    mam.register("x" * 150, "--agent-session", "s" * 100, "--group", "g" * 40)
+    environ = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+    row = process("list", env=environ).stdout.splitlines()[1]
+    assert row.split()[4:] == ["s" * 100, "g" * 40, "x" * 150]
 
 
 def test_a_closed_stderr_does_not_stop_a_warning(mam: Mam, shell: Callable[..., Process]) -> None:

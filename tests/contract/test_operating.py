@@ -182,7 +182,7 @@ class TestOverride:
     def test_a_status_that_is_none_is_refused(self) -> None:
         """A8."""
         for text in ("done", "", "PENDING", "claimed", "failed"):
-            with pytest.raises(BadStatus, match="is one of pending, running"):
+            with pytest.raises(BadStatus, match="say pending, running"):
                 Status.parse(text)
 
 

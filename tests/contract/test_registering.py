@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mam_core.errors import InvalidField
+from mam_core.errors import InvalidField, TransitionRefused
 from mam_core.records import MAX_PROMPT_BYTES, Reason, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
@@ -286,3 +287,29 @@ class TestRefusals:
         job = registry.get(add(registry))
         assert (job.reason, job.detail, job.attempt, job.failures) == (None, None, 0, 0)
         assert Reason("lost") is Reason.LOST
+
+
+class TestArtifacts:
+    """Decision 22: two live jobs must not be judged by each other's work."""
+
+    def test_one_file_is_written_by_one_live_job(self, registry: Registry, tmp_path: Path) -> None:
+        here = {"workdir": str(tmp_path)}
+        first = add(registry, expected_artifacts=["out.md"], **here)
+        with pytest.raises(TransitionRefused, match=first):
+            add(registry, expected_artifacts=["./out.md"], **here)
+        registry.request_cancel(first)
+        assert add(registry, expected_artifacts=["out.md"], **here)
+
+    def test_inside_one_batch_too(self, registry: Registry, tmp_path: Path) -> None:
+        wanted = request("count", workdir=str(tmp_path), expected_artifacts=["out.md"])
+        with pytest.raises(TransitionRefused):
+            registry.register([wanted, wanted])
+        assert registry.store.find(Query()) == ([], [])
+        assert len(registry.register([wanted, wanted], allow_collision=True)) == 2
+
+    def test_the_same_name_elsewhere_is_another_file(
+        self, registry: Registry, tmp_path: Path
+    ) -> None:
+        for name in ("a", "b"):
+            (tmp_path / name).mkdir()
+            add(registry, expected_artifacts=["out.md"], workdir=str(tmp_path / name))

@@ -204,7 +204,7 @@ class TestWriting:
     [
         (errno.ENOSPC, "the disk is full"),
         (errno.EROFS, "read-only"),
-        (errno.EACCES, "you have no permission to"),
+        (errno.EACCES, "permission denied"),
         (errno.ENOENT, "no such file"),
     ],
 )

@@ -10,7 +10,7 @@ from mam_core.cli.parser import json_option, many_jobs, many_jobs_option, second
 from mam_core.cli.terminal import put, put_json, say
 from mam_core.cli.usage import UsageError
 from mam_core.operations.clean import Cleaned, Selection, clean, undo
-from mam_core.records import Status
+from mam_core.records import ENDED, Status
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -43,9 +43,12 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     if args.undo is not None:
         return _undo(args, context)
+    statuses = frozenset(map(Status.parse, words(args.status)))
+    if live := sorted(statuses - ENDED):
+        raise UsageError(f"--status {live[0]}: only jobs that have ended can be cleaned")
     selection = Selection(
         tuple(many_jobs(args, optional=True)),
-        frozenset(map(Status.parse, words(args.status))),
+        statuses,
         args.group,
         args.older_than,
     )

@@ -45,8 +45,10 @@ class Candidate(NamedTuple):
 
 def complete(argv: Sequence[str]) -> int:
     """Answer a shell: its name, then for bash the line and its word breaks, else the words."""
-    shell, *words = argv
+    shell, *words = argv or ("",)
     breaks = ""
+    if len(words) < (2 if shell == "bash" else 1):
+        return 0
     if shell == "bash":
         words, breaks = _split(words[0])[1:], words[1]
     try:

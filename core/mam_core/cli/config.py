@@ -13,6 +13,7 @@ from mam_core.cli.parser import json_option
 from mam_core.cli.terminal import is_terminal, put, put_json, say
 from mam_core.config import Config, Entry, load
 from mam_core.errors import ConfigError
+from mam_core.locations import logs_path, registry_place
 from mam_core.table import Column, render
 
 #: Wider than any terminal: a program gets values uncut.
@@ -58,7 +59,7 @@ def _paths(config: Config, *, as_json: bool) -> int:
 
 
 def _chosen(config: Config, key: str | None) -> list[Entry]:
-    entries = list(config.entries())
+    entries = [_in_force(entry, config) for entry in config.entries()]
     if key is None:
         return entries
     chosen = [entry for entry in entries if entry.key == key or entry.key.startswith(f"{key}.")]
@@ -69,6 +70,15 @@ def _chosen(config: Config, key: str | None) -> list[Entry]:
             return []
         raise ConfigError(f"there is no setting {key!r} (see `mam config`)")
     return chosen
+
+
+def _in_force(entry: Entry, config: Config) -> Entry:
+    """The two folders that nobody has to name are shown where they are all the same."""
+    if entry.value is None and entry.key in ("store.registry_dir", "store.logs_dir"):
+        registry = registry_place(config.registry_dir).path
+        path = registry if entry.key == "store.registry_dir" else logs_path(registry)
+        return entry._replace(value=path)
+    return entry
 
 
 def _columns(entries: Sequence[Entry]) -> list[Column]:

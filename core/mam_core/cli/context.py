@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mam_core.cli.terminal import say
+from mam_core.cli.usage import UsageError
 from mam_core.errors import StoreError
 
 if TYPE_CHECKING:
@@ -30,7 +31,16 @@ class Context:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Context:
+        for option, value in (("--registry-dir", args.registry_dir), ("--config", args.config)):
+            if value == "":
+                # A script's unset variable must not mean the registry that happens to be here.
+                raise UsageError(f"{option} is given without a name: it is empty")
         return cls(args.registry_dir, args.config, allow_network_fs=args.allow_network_fs)
+
+    @property
+    def names_a_registry(self) -> bool:
+        """Somebody chose the registry; else it is the default, in the folder we are in."""
+        return bool(self.registry_dir or self.settings.registry_dir)
 
     @cached_property
     def settings(self) -> Config:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import argparse
 
 from mam_core.cli.context import Context
-from mam_core.cli.job_fields import field_name, given_fields, job_options
+from mam_core.cli.job_fields import (
+    field_name,
+    given_fields,
+    job_options,
+    named_as_typed,
+    settle_not_before,
+)
 from mam_core.cli.outcomes import put_outcomes
 from mam_core.cli.parser import json_option, one_job, one_job_option
+from mam_core.cli.terminal import say
 from mam_core.cli.usage import UsageError
 from mam_core.operations.edit import edit
 
@@ -31,4 +38,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     clear = [field_name(word) for word in args.clear]
     if not given and not clear:
         raise UsageError("say what to change (see `mam edit --help`)")
-    return put_outcomes([edit(context.registry, job_id, given, clear)], as_json=args.json)
+    with named_as_typed(args):
+        notice = settle_not_before(given, context.registry.clock.now())
+        outcome = edit(context.registry, job_id, given, clear)
+    code = put_outcomes([outcome], as_json=args.json)
+    if notice:
+        say(notice)
+    return code

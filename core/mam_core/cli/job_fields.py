@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mam_core.cli.parser import seconds, size
@@ -24,6 +26,7 @@ _RENAMED = {
     "label": "agent_session",
     "token": "auth_token",
 }
+_TYPED = {name: option for option, name in _RENAMED.items() if option != "label"}
 _BROKER = ("host", "port", "tls", "username")
 _MAX_PASSWORD_BYTES = 4096
 
@@ -81,7 +84,11 @@ def job_options(parser: argparse.ArgumentParser) -> None:
         help="how often it may fail before it is left alone (default: 1)",
     )
     add("--memory-max", type=size, metavar="SIZE", help="how much memory it may use, as in 8G")
-    add("--not-before", metavar="TIME", help="not claimed earlier: 2026-06-19T09:30:00Z or +10m")
+    add(
+        "--not-before",
+        metavar="TIME",
+        help="not claimed earlier: 2026-06-19T09:30:00Z or +10m; UTC without a zone",
+    )
 
 
 def identity_options(parser: argparse.ArgumentParser) -> None:
@@ -126,6 +133,46 @@ def field_name(word: str) -> str:
     """The record's key for the name of an option."""
     name = word.replace("-", "_")
     return _RENAMED.get(name, name)
+
+
+def flag_of(name: str) -> str:
+    """The option for one of the record's keys."""
+    return "--" + _TYPED.get(name, name).replace("_", "-")
+
+
+@contextmanager
+def named_as_typed(args: argparse.Namespace) -> Iterator[None]:
+    """A refusal of a value that came as an option names the option, not the record's key."""
+    try:
+        yield
+    except InvalidField as problem:
+        name, _, words = problem.message.partition(": ")
+        if name == "broker":
+            part, _, words = words.partition(": ")
+            name = f"broker_{part}"
+        elif name == "prompt" and "prompt_file" in args:
+            name = "prompt_file"
+        if name not in args:
+            raise
+        raise InvalidField(f"{flag_of(name)}: {words}") from None
+
+
+def settle_not_before(given: dict[str, Any], now: float) -> str | None:
+    """Make the moment an absolute one; the answer is what to say about it, if it was given."""
+    text = given.get("not_before")
+    if text is None:
+        return None
+    from mam_core.clock import stamp
+    from mam_core.fields import parse_moment
+
+    try:
+        moment = parse_moment(text, now)
+        given["not_before"] = stamp(moment)
+    except (ValueError, OverflowError) as problem:
+        raise InvalidField(f"not_before: {problem}") from None
+    if moment <= now:
+        return f"warning: {given['not_before']} is already past, so nothing holds it back"
+    return f"not claimed before {given['not_before']}"
 
 
 def open_input(path: str) -> Any:

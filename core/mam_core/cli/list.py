@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Sequence
 
 from mam_core import codec
 from mam_core.cli.context import Context
 from mam_core.cli.parser import json_option, words
-from mam_core.cli.terminal import put, put_stored_rows, say, terminal_width, wants_colour
+from mam_core.cli.repeats import say_of
+from mam_core.cli.terminal import put, put_stored_rows, say, table_width, wants_colour
 from mam_core.clock import parse_stamp
-from mam_core.operations.listing import Listing, full_listing, listing, query
+from mam_core.locations import DEFAULT_REGISTRY_DIR
+from mam_core.operations.listing import HeldBack, Listing, full_listing, held_back, listing, query
 from mam_core.records import Status, Summary, Unreadable
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
@@ -19,6 +22,7 @@ from mam_core.table import Column, age, render
 #: Terminal codes; the word always stands beside the colour.
 _COLOURS = {
     "pending": "\x1b[33m",
+    "blocked": "\x1b[34m",
     "running": "\x1b[36m",
     "cancelling": "\x1b[35m",
     "completed": "\x1b[32m",
@@ -26,6 +30,10 @@ _COLOURS = {
     "cancelled": "\x1b[90m",
     "unreadable": "\x1b[31m",
 }
+
+#: A label as long as a path leaves room for what the job is about.
+_MOST_OF_A_NAME = 24
+_LEAST_OF_A_PROMPT = 20
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -56,12 +64,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         put_stored_rows(_records(context.registry, which))
         return 0
-    found = listing(context.registry, which)
+    registry = context.registry
+    found = listing(registry, which)
     for broken in found.unreadable:
         _warn(broken)
     if which != Query():
         found = Listing(found.jobs, [])
-    put(render(_columns(found, context.registry.clock.now()), terminal_width()))
+    elif not any(found):
+        _hint_at_a_registry_above(context)
+    held = held_back(registry, found.jobs)
+    if held.everything is not None:
+        until = f", until {held.everything.until}" if held.everything.until else ""
+        say(f"everything is paused since {held.everything.since}{until}")
+    put(render(_columns(found, held, registry.clock.now()), table_width()))
     return 0
 
 
@@ -76,10 +91,24 @@ def _records(registry: Registry, which: Query) -> Iterator[bytes]:
 
 
 def _warn(broken: Unreadable) -> None:
-    say(f"warning: {broken.job_id}.json cannot be read: {broken.error}")
+    say_of("unreadable", f"warning: {broken.job_id}.json cannot be read: {broken.error}")
 
 
-def _columns(found: Listing, now: float) -> list[Column]:
+def _hint_at_a_registry_above(context: Context) -> None:
+    """Somebody who stands in a folder of their project may well mean the project's registry."""
+    if context.names_a_registry:
+        return
+    here = os.getcwd()
+    above = os.path.dirname(here)
+    while above != here:
+        here, above = above, os.path.dirname(above)
+        path = os.path.join(here, DEFAULT_REGISTRY_DIR)
+        if os.path.isdir(path):
+            say(f"there are no jobs here; --registry-dir can name the registry above, {path}")
+            return
+
+
+def _columns(found: Listing, held: HeldBack, now: float) -> list[Column]:
     """The jobs column by column; those that nobody uses are left out."""
     jobs, broken = found
     blank = [""] * len(broken)
@@ -91,6 +120,10 @@ def _columns(found: Listing, now: float) -> list[Column]:
         "cancelling" if asked and status is Status.RUNNING else status
         for status, asked in zip(of["status"], of["cancel_requested_at"], strict=True)
     ]
+    if held != HeldBack():
+        shown = [
+            "blocked" if held.holds(job) else word for job, word in zip(jobs, shown, strict=True)
+        ]
     since = [
         ended or started or created
         for ended, started, created in zip(
@@ -106,17 +139,21 @@ def _columns(found: Listing, now: float) -> list[Column]:
             colours=_COLOURS if wants_colour() else {},
         ),
         Column("AGE", [*map(ages.__getitem__, since), *blank]),
-        Column("AGENT", [*of["agent"], *blank], flexible=True),
-        Column("SESSION", [*of["agent_session"], *blank], flexible=True),
+        _name("AGENT", [*of["agent"], *blank], leaves=4),
+        _name("SESSION", [*of["agent_session"], *blank], leaves=3),
     ]
     if any(of["group"]):
-        columns.append(Column("GROUP", [*_texts(of["group"]), *blank], flexible=True))
+        columns.append(_name("GROUP", [*_texts(of["group"]), *blank], leaves=2))
     if any(attempt > 1 for attempt in of["attempt"]):
         columns.append(Column("TRY", [*map(str, of["attempt"]), *blank]))
     if any(of["reason"]):
-        columns.append(Column("REASON", [*_texts(of["reason"]), *blank]))
+        columns.append(Column("REASON", [*_texts(of["reason"]), *blank], leaves=1))
     heads = [*of["head"], *(row.error for row in broken)]
-    return [*columns, Column("PROMPT", heads, flexible=True)]
+    return [*columns, Column("PROMPT", heads, flexible=True, least=_LEAST_OF_A_PROMPT)]
+
+
+def _name(heading: str, cells: Sequence[str], leaves: int) -> Column:
+    return Column(heading, cells, flexible=True, most=_MOST_OF_A_NAME, leaves=leaves)
 
 
 def _texts(values: Sequence[str | None]) -> list[str]:

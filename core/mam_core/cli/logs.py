@@ -7,7 +7,7 @@ from typing import Any
 
 from mam_core.cli.context import Context
 from mam_core.cli.parser import json_option, many_jobs, one_job, one_job_option
-from mam_core.cli.terminal import put, put_json_rows, put_stored_json, say, terminal_width
+from mam_core.cli.terminal import put, put_json_rows, put_stored_json, say, table_width
 from mam_core.cli.usage import UsageError
 from mam_core.clock import parse_stamp
 from mam_core.operations.logs import history, logged_jobs, stored_history
@@ -105,7 +105,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         Column("RECORD", ["here" if row.in_registry else "gone" for row in rows]),
         Column("CHANGED", [_ago(row.updated_at, now) for row in rows]),
     ]
-    put(render(columns, terminal_width()))
+    put(render(columns, table_width()))
     return 0
 
 

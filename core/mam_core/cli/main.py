@@ -18,6 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
+from mam_core.cli.repeats import say_how_many_more
 from mam_core.cli.terminal import (
     abandon_stdout,
     flush_stdout,
@@ -102,6 +103,8 @@ def main(argv: Sequence[str]) -> int:
         return leaving.code if isinstance(leaving.code, int) else 0
     except Exception as problem:
         return _unforeseen(problem)
+    finally:
+        say_how_many_more()
 
 
 def load(verb: str) -> Verb | None:
@@ -125,6 +128,8 @@ def _dispatch(argv: list[str]) -> int:
     if at is None:
         return _without_verb(argv)
     verb = argv[at]
+    if verb == "help":
+        return _dispatch([*argv[at + 1 : at + 2], "--help"])
     if verb == "__complete":  # asked by the shells, with words that are no options of ours
         from mam_core.cli.complete import complete
 
@@ -166,6 +171,7 @@ def _without_verb(argv: Sequence[str]) -> int:
 
 def _console() -> int:
     """``mam`` alone opens the console; this build has none."""
+    say("the console is not there yet: name a verb")
     print(_help(), file=sys.stderr)
     return 2
 
@@ -175,7 +181,7 @@ def _help() -> str:
     verbs = "\n".join(f"  {name:<{wide}}  {words}" for name, (_, words) in VERBS.items())
     return f"""\
 usage: {program()} [--registry-dir DIR] [--config FILE] VERB …
-       {program()} VERB --help
+       {program()} VERB --help, or {program()} help VERB
 
 Many coding agents at once, none of them lost: jobs are contracts on disk, agents claim
 and run them, and every step is in the audit log.

@@ -17,6 +17,10 @@ class _Help(argparse.HelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=terminal_width() - 2)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """A text with lines of its own keeps them: it holds an example."""
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
 
 class Parser(argparse.ArgumentParser):
     """An argparse parser that raises `UsageError` instead of printing and leaving.

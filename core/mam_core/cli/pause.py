@@ -7,16 +7,25 @@ import argparse
 from mam_core.cli.context import Context
 from mam_core.cli.gate_options import gate, gate_options
 from mam_core.cli.terminal import say
-from mam_core.operations.pause import pause
+from mam_core.operations.pause import is_in_use, pause
+from mam_core.stores.base import GateKind
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     gate_options(parser)
     parser.add_argument("--why", default="", metavar="TEXT", help="shown to who asks why")
-    parser.add_argument("--until", metavar="TIME", help="2026-06-19T09:30:00Z or +10m")
+    parser.add_argument(
+        "--until", metavar="TIME", help="2026-06-19T09:30:00Z or +10m; UTC without a zone"
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     kind, name = gate(args)
     say(pause(context.registry, kind, name, args.why, args.until))
+    if (
+        kind is GateKind.GROUP
+        and name not in context.settings.groups
+        and not is_in_use(context.registry, name)
+    ):
+        say(f"no job and no setting knows a group {name} yet")
     return 0

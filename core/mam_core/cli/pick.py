@@ -6,7 +6,7 @@ import argparse
 
 from mam_core.cli.context import Context
 from mam_core.cli.parser import words
-from mam_core.cli.terminal import put
+from mam_core.cli.terminal import put_ids
 from mam_core.cli.usage import UsageError
 from mam_core.operations.pick import pick
 
@@ -36,5 +36,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
     job = pick(context.registry, args.agent_session, agents)
     if job is None:
         return EXIT_NOTHING
-    put([job.job_id])
+    put_ids([job.job_id], "claimed")
     return 0

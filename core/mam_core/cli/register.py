@@ -6,13 +6,35 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from mam_core import fields
 from mam_core.cli.context import Context
-from mam_core.cli.job_fields import given_fields, identity_options, job_options, open_input
-from mam_core.cli.terminal import Progress, put, say
+from mam_core.cli.job_fields import (
+    flag_of,
+    given_fields,
+    identity_options,
+    job_options,
+    named_as_typed,
+    open_input,
+    settle_not_before,
+)
+from mam_core.cli.repeats import say_of
+from mam_core.cli.terminal import Progress, program, put_ids, say
 from mam_core.cli.usage import UsageError
 from mam_core.codec import MAX_RECORD_BYTES
-from mam_core.operations.register import register, register_bulk, with_defaults
+from mam_core.operations.register import missing, register, register_bulk, with_defaults
 from mam_core.registration import Registered
+
+#: So many keys a line.
+_KEYS = 6
+
+_BULK_HELP = """\
+a line of --bulk:
+  {"prompt": "count the stars", "agent": "claude-code", "agent_session": "tmux:claude"}
+its keys:
+""" + ",\n".join(
+    "  " + ", ".join(fields.SETTABLE[at : at + _KEYS])
+    for at in range(0, len(fields.SETTABLE), _KEYS)
+)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -24,28 +46,57 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="one job a line, as JSON objects with the record's keys; - for stdin. "
         "All or none; the other options are for the keys that a line leaves out",
     )
+    parser.add_argument(
+        "--allow-collision",
+        action="store_true",
+        help="also when a job that is not over yet is to write the same artifact",
+    )
+    parser.epilog = _BULK_HELP
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     given = given_fields(args)
-    if args.bulk is None:
-        answers = [register(context.registry, given, context.settings.job_defaults())]
-    else:
-        answers = _bulk(args.bulk, given, context)
-    put([answer.job_id for answer in answers])
+    with named_as_typed(args):
+        notice = settle_not_before(given, context.registry.clock.now())
+        if args.bulk is None:
+            answers = [_one(given, context, args.allow_collision)]
+        else:
+            answers = _bulk(args.bulk, given, context, args.allow_collision)
+    put_ids([answer.job_id for answer in answers], "registered")
     for answer in answers:
         _explain(answer)
+    if not answers:
+        say(f"nothing to register: {'stdin' if args.bulk == '-' else args.bulk} holds no job")
+    elif notice and not all(answer.existed for answer in answers):
+        say(notice)
     return 0
 
 
-def _bulk(path: str, given: dict[str, Any], context: Context) -> list[Registered]:
+def _one(given: dict[str, Any], context: Context, allow_collision: bool) -> Registered:
+    defaults = context.settings.job_defaults()
+    if lacking := missing({**defaults, **given}):
+        flags = ", ".join(map(flag_of, lacking))
+        raise UsageError(f"missing: {flags} (see `{program()} register --help`)")
+    return register(context.registry, given, defaults, allow_collision=allow_collision)
+
+
+def _bulk(
+    path: str, given: dict[str, Any], context: Context, allow_collision: bool
+) -> list[Registered]:
     if "prompt" in given or "key" in given:
         raise UsageError("--bulk takes prompts and keys from its lines, not from options")
+    fields.checked(given, now=context.registry.clock.now())  # so that no line is blamed for it
     defaults = with_defaults(given, context.settings.job_defaults())
     file = open_input(path)
     try:
         with Progress("registering") as progress:
-            return register_bulk(context.registry, _lines(file), defaults, progress)
+            return register_bulk(
+                context.registry,
+                _lines(file),
+                defaults,
+                progress,
+                allow_collision=allow_collision,
+            )
     finally:
         if path != "-":
             file.close()
@@ -59,9 +110,8 @@ def _lines(file: Any) -> Iterator[bytes]:
 
 def _explain(answer: Registered) -> None:
     if answer.existed:
-        say(f"job {answer.job_id} with this key is not over yet: nothing was registered")
+        words = f"job {answer.job_id} with this key is not over yet: nothing was registered"
+        say_of("key", words)
     elif answer.twin:
-        say(
-            f"warning: job {answer.job_id} has the label and the prompt of job {answer.twin}, "
-            "which is not over yet"
-        )
+        words = f"job {answer.job_id} has the label and the prompt of job {answer.twin}"
+        say_of("twin", f"warning: {words}, which is not over yet")

@@ -9,20 +9,29 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
+from mam_core.errors import MamError
 from mam_core.safe_text import escape_json, safe, safe_json
 
 #: Progress is shown after this long, then as often as this: on a terminal, and in a log.
 _QUIET_SEC = 1.0
 _REDRAW_SEC = 0.2
 _REPEAT_SEC = 5.0
-
+#: So many ids are named in a sentence.
+_NAMED = 20
 
 _program = "mam"
+_stdout_is_closed = False
+
+
+class IdsLost(MamError):
+    """Something was done, and nobody could be told to what."""
+
+    title = "Output"
 
 
 def go_by(name: str) -> None:
@@ -53,6 +62,31 @@ def put(lines: Iterable[str]) -> None:
     text = "\n".join(lines)
     if text:
         sys.stdout.write(text + "\n")
+
+
+def put_ids(job_ids: Sequence[str], done: str) -> None:
+    """Ids of what was just `done`, written out at once.
+
+    Whoever asked cannot guess them, so that not even a closed pipe is a reason to be quiet.
+    """
+    if not job_ids:
+        return
+    try:
+        put(job_ids)
+        flush_stdout()
+        cause = "it is closed" if _stdout_is_closed else ""
+    except OSError as problem:
+        abandon_stdout()
+        cause = (problem.strerror or str(problem)).lower()
+    if not cause:
+        return
+    if len(job_ids) == 1:
+        words = f"job {job_ids[0]} was {done}, but its id could not be written to stdout"
+    else:
+        named = ", ".join(job_ids[:_NAMED]) + (" …" if job_ids[_NAMED:] else "")
+        words = f"{len(job_ids)} jobs were {done} ({named}), but their ids could not be written"
+        words += " to stdout"
+    raise IdsLost(f"{words}: {cause}")
 
 
 def put_json(value: Any, indent: int | None = 2) -> None:
@@ -113,6 +147,11 @@ def terminal_width() -> int:
     return width if width > 0 else 80
 
 
+def table_width() -> int | None:
+    """As wide as the terminal; a program gets its rows uncut, unless $COLUMNS says otherwise."""
+    return terminal_width() if is_terminal() or os.environ.get("COLUMNS") else None
+
+
 @cache
 def _measured_width() -> int:
     try:
@@ -134,12 +173,14 @@ def prepare_streams() -> None:
     character shows its number instead of failing; for a lone surrogate that is
     also its escape in JSON.
     """
+    global _stdout_is_closed
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
     if sys.stdout is None:
+        _stdout_is_closed = True
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 — open until the end
     elif isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -228,6 +269,9 @@ def _add_handler(logging: Any) -> None:
 
     class Handler(logging.Handler):  # type: ignore[misc]  # its base is known only now
         def emit(self, record: Any) -> None:
-            say(f"warning: {record.getMessage()}")
+            from mam_core.cli.repeats import kind_of, say_of
+
+            message = record.getMessage()
+            say_of(kind_of(message), f"warning: {message}")
 
     logger.addHandler(Handler(logging.WARNING))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mam_core.errors import TransitionRefused
+from mam_core.fields import check_text
 from mam_core.operations.outcome import Outcome, for_each
 from mam_core.records import Status
 from mam_core.registry import Registry
@@ -12,6 +13,7 @@ from mam_core.registry import Registry
 
 def cancel(registry: Registry, job_ids: Sequence[str], why: str = "") -> list[Outcome]:
     """An outcome each; one that is already cancelled is as wished, one that has ended is not."""
+    check_text("why", why)
 
     def act(job_id: str) -> Outcome:
         job = registry.request_cancel(job_id, why)

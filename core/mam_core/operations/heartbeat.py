@@ -21,5 +21,9 @@ def heartbeat(
     Without an owner the lease is that of this user on this host, so that the
     heartbeats of one script, each a process of its own, renew one lease.
     """
+    if owner:
+        from mam_core.fields import check_name
+
+        check_name("owner", owner)
     terms = LeaseTerms(owner or f"{registry.actor}@{registry.node}", ttl_sec)
     return registry.heartbeat(job_id, terms, attempt=attempt)

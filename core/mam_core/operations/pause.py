@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from mam_core.clock import stamp
 from mam_core.errors import InvalidField
-from mam_core.fields import parse_moment
+from mam_core.fields import check_name, check_text, parse_moment
 from mam_core.registry import Registry
-from mam_core.stores.base import GateKind
+from mam_core.stores.base import GateKind, Query
 
 
 def pause(
     registry: Registry, kind: GateKind, name: str = "", why: str = "", until: str | None = None
 ) -> str:
     """Close a gate, and say so. What runs goes on; nothing new is claimed through it."""
-    if kind is not GateKind.ALL and (not name or not name.isprintable()):
-        raise InvalidField(f"{kind}: it needs a name without control characters")
+    if kind is not GateKind.ALL:
+        check_name(kind, name)
+    check_text("why", why)
     moment = None if until is None else _moment(registry, until)
     registry.pause(kind, name, why=why, until=moment)
     ending = f" until {moment}" if moment else ""
     return f"{described(kind, name)} is paused{ending}: what runs goes on, nothing new is claimed"
+
+
+def is_in_use(registry: Registry, group: str) -> bool:
+    """Some job is of this group."""
+    return bool(registry.store.find(Query(group=group))[0])
 
 
 def described(kind: GateKind, name: str) -> str:

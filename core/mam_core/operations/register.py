@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -15,15 +17,22 @@ REQUIRED = ("prompt", "agent", "agent_session")
 
 Progress = Callable[[int, int], None]
 
+_PARSERS_PLACE = re.compile(r": line 1 column (\d+) \(char \d+\)$")
+
 
 def register(
-    registry: Registry, request: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+    registry: Registry,
+    request: Mapping[str, Any],
+    defaults: Mapping[str, Any] | None = None,
+    *,
+    allow_collision: bool = False,
 ) -> Registered:
     """One new job from the record's keys; a live job with the same key is the answer instead.
 
     `defaults` are for the keys that the request leaves out.
     """
-    return registry.register([with_defaults(request, defaults or {})])[0]
+    requests = [with_defaults(request, defaults or {})]
+    return registry.register(requests, allow_collision=allow_collision)[0]
 
 
 def register_bulk(
@@ -31,6 +40,8 @@ def register_bulk(
     lines: Iterable[bytes],
     defaults: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    *,
+    allow_collision: bool = False,
 ) -> list[Registered]:
     """A job for each line of JSON: all of them, or none.
 
@@ -38,15 +49,24 @@ def register_bulk(
     """
     requests: dict[int, dict[str, Any]] = {}
     for number, line in enumerate(lines, 1):
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)  # Windows editors put it there
         if line.strip():
             requests[number] = with_defaults(_parsed(number, line), defaults or {})
     if not requests:
         return []
     try:
-        return registry.register(list(requests.values()), progress=progress)
+        return registry.register(
+            list(requests.values()), progress=progress, allow_collision=allow_collision
+        )
     except InvalidField as problem:
         # Only now is it worth the time to find out which line the registry stumbled over.
         raise _blame(registry, requests, problem) from None
+
+
+def missing(request: Mapping[str, Any]) -> list[str]:
+    """What a job cannot do without and nobody said."""
+    return [name for name in REQUIRED if name not in request]
 
 
 def with_defaults(request: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,9 +85,11 @@ def with_defaults(request: Mapping[str, Any], defaults: Mapping[str, Any]) -> di
 
 def _parsed(number: int, line: bytes) -> dict[str, Any]:
     try:
-        return codec.loads(line)
+        return codec.loads(line.rstrip())
     except UnreadableRecord as problem:
-        raise InvalidField(f"line {number}: {problem}") from None
+        # The parser counts lines too, but to it there was only this one.
+        words = _PARSERS_PLACE.sub(r" (column \1)", problem.message)
+        raise InvalidField(f"line {number}: {words}") from None
 
 
 def _blame(
@@ -75,9 +97,8 @@ def _blame(
 ) -> InvalidField:
     facts = registry.store.facts
     for number, request in requests.items():
-        missing = next((name for name in REQUIRED if name not in request), None)
-        if missing is not None:
-            return InvalidField(f"line {number}: {missing}: it is missing")
+        if lacking := missing(request):
+            return InvalidField(f"line {number}: missing: {', '.join(lacking)}")
         try:
             fields.checked(request, now=registry.clock.now())
         except InvalidField as bad:

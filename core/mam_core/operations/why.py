@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mam_core.claims import Refusal
+from mam_core.operations.listing import held_back, listing
 from mam_core.operations.retry import ending
-from mam_core.records import Job, Status
+from mam_core.records import Job, Status, claim_order
 from mam_core.registry import Registry
+from mam_core.stores.base import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,8 @@ class Explanation:
 
     job: Job
     refusals: tuple[Refusal, ...]
+    ahead: int = 0  #: pending jobs of its label that are claimed before it
+    lease_expired: bool = False
 
     @property
     def sentences(self) -> list[str]:
@@ -24,12 +28,13 @@ class Explanation:
         if job.status is Status.PENDING:
             if self.refusals:
                 return [refusal.message for refusal in self.refusals]
-            return [
-                f"the next session with label {job.agent_session} that serves agent {job.agent} "
-                "will take it"
-            ]
+            taker = f"session with label {job.agent_session} that serves agent {job.agent}"
+            if not self.ahead:
+                return [f"the next {taker} will take it"]
+            before = "1 job stands" if self.ahead == 1 else f"{self.ahead} jobs stand"
+            return [f"{before} before it; after that, the next {taker} will take it"]
         if job.status is Status.RUNNING:
-            return [_running(job)]
+            return [_running(job, self.lease_expired)]
         when = f" since {job.ended_at}" if job.ended_at else ""
         return [f"it is {ending(job)}{when}"]
 
@@ -40,6 +45,8 @@ class Explanation:
             "status": job.status,
             "claimable": job.status is Status.PENDING and not self.refusals,
             "refusals": [{"rule": rule, "message": words} for rule, words in self.refusals],
+            "ahead": self.ahead,
+            "lease_expired": self.lease_expired,
             "reason": job.reason,
             "detail": job.detail,
             "sentences": self.sentences,
@@ -48,14 +55,29 @@ class Explanation:
 
 def why(registry: Registry, job_id: str) -> Explanation:
     job = registry.get(job_id)
-    waits = job.status is Status.PENDING
-    return Explanation(job, tuple(registry.refusals(job_id)) if waits else ())
+    if job.status is not Status.PENDING:
+        expired = job.lease is not None and registry.lease_expired(job.lease)
+        return Explanation(job, (), lease_expired=expired)
+    refusals = tuple(registry.refusals(job_id))
+    return Explanation(job, refusals, 0 if refusals else _ahead(registry, job))
 
 
-def _running(job: Job) -> str:
+def _ahead(registry: Registry, job: Job) -> int:
+    """How many come first: of a higher priority, or as urgent and older."""
+    place = -job.priority, claim_order(job), job.job_id
+    same_label = Query(frozenset({Status.PENDING}), agent_session=job.agent_session)
+    jobs, _ = listing(registry, same_label)
+    held = held_back(registry, jobs)
+    return sum((-it.priority, it.order, it.job_id) < place and not held.holds(it) for it in jobs)
+
+
+def _running(job: Job, lease_expired: bool) -> str:
     where = f" on {job.node}" if job.node else ""
     since = f" since {job.started_at}" if job.started_at else ""
-    if job.lease is not None:
+    if job.lease is not None and lease_expired:
+        seen = f", last renewed at {job.lease.renewed_at}" if job.lease.renewed_at else ""
+        holder = f", but the lease of {job.lease.owner} has expired{seen}"
+    elif job.lease is not None:
         holder = f", leased to {job.lease.owner} for {job.lease.ttl_sec:g} s at a time"
     else:
         holder = ", unsupervised: only its own timeouts end it"

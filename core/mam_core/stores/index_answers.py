@@ -22,6 +22,7 @@ from mam_core.stores.index_rows import FILE, encodable, prompt_sum, remove_rows,
 
 _SUMMARY = ", ".join(f'"{name}"' for name in Summary._fields)
 _LIVE = "status IN ('pending', 'running')"
+_OLDEST_FIRST = 'ORDER BY "order", job_id'
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -121,18 +122,20 @@ class IndexAnswers:
 
     @_or_scan
     def live_with_key(self, key: str) -> str | None:
-        sql = f"SELECT job_id FROM jobs WHERE key = ? AND {_LIVE}"
+        sql = f"SELECT job_id FROM jobs WHERE key = ? AND {_LIVE} {_OLDEST_FIRST}"
         return self._first(sql, (encodable(key),), lambda job: job.key == key)
 
     @_or_scan
     def live_twin(self, agent_session: str, prompt: str) -> str | None:
-        sql = f"SELECT job_id FROM jobs WHERE agent_session = ? AND prompt_sum = ? AND {_LIVE}"
+        same = "agent_session = ? AND prompt_sum = ?"
+        sql = f"SELECT job_id FROM jobs WHERE {same} AND {_LIVE} {_OLDEST_FIRST}"
         values = (encodable(agent_session), prompt_sum(prompt))
         return self._first(sql, values, lambda job: job.prompt == prompt)
 
     @_or_scan
     def live_writer(self, path: str) -> str | None:
-        sql = f"SELECT job_id FROM artifacts JOIN jobs USING (job_id) WHERE path = ? AND {_LIVE}"
+        there = "artifacts JOIN jobs USING (job_id)"
+        sql = f"SELECT job_id FROM {there} WHERE path = ? AND {_LIVE} {_OLDEST_FIRST}"
         return self._first(sql, (encodable(path),), lambda job: path in job.artifact_paths)
 
     @_or_scan
