@@ -11,7 +11,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from mam_core.errors import StoreError, SyncFailed, UnsafePath
 
@@ -242,7 +243,18 @@ class Folder:
         return True
 
     def names(self) -> list[str]:
-        return os.listdir(self.fd)
+        with self.entries() as entries:
+            return [entry.name for entry in entries]
+
+    @contextmanager
+    def entries(self) -> Iterator[Iterator[os.DirEntry[str]]]:
+        """What is in the folder, by a handle of its own: a shared one has one place to read on."""
+        fd = os.open(".", _FOLDER, dir_fd=self.fd)
+        try:
+            with os.scandir(fd) as entries:
+                yield entries
+        finally:
+            os.close(fd)
 
     def sync(self) -> None:
         sync_fd(self.fd, self.path)

@@ -26,13 +26,13 @@ class Kind(NamedTuple):
 
 def _any_whole(value: int) -> int:
     """As large as an index or a database can hold: one odd record must not stop the others."""
-    if not -(2**63) <= value < 2**63:
+    if not -(2**62) <= value <= 2**62:
         raise TypeError
     return value
 
 
 def _not_negative(value: int) -> int:
-    if not 0 <= value < 2**63:
+    if not 0 <= value <= 2**62:
         raise TypeError
     return value
 

@@ -7,9 +7,9 @@ the yardstick for anything faster, and what is left when an index cannot be had.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mam_core import codec
 from mam_core.disk import Folder
@@ -60,8 +60,8 @@ class Catalogue(Protocol):
     def is_current(self, folder: Folder) -> bool:
         """Nothing has happened in the folder that this catalogue has not seen."""
 
-    def catch_up(self, folder: Folder) -> None:
-        """See what has happened. The caller holds the registry's lock."""
+    def catch_up(self, folder: Folder, alive: Callable[[], None]) -> None:
+        """See what has happened. The caller holds the registry's lock, and shows it by `alive`."""
 
     def answers(self, folder: Folder) -> Answers:
         """What is known now."""
@@ -89,7 +89,7 @@ class ScanAnswers(Roll):
             except FileNotFoundError:
                 continue  # removed since we listed it
             except (MamError, OSError) as problem:
-                self.unreadable.append(Unreadable(stem, str(problem)))
+                self.unreadable.append(Unreadable(encodable(stem), str(problem)))
         super().__init__(jobs)
 
 
@@ -106,7 +106,7 @@ class Scan:
     def is_current(self, folder: Folder) -> bool:
         return True
 
-    def catch_up(self, folder: Folder) -> None:
+    def catch_up(self, folder: Folder, alive: Callable[[], None]) -> None:
         pass
 
     def answers(self, folder: Folder) -> Answers:
@@ -129,6 +129,13 @@ def record_stems(folder: Folder) -> Iterator[str]:
     for name in folder.names():
         if is_record_name(name):
             yield name.removesuffix(RECORD_SUFFIX)
+
+
+def encodable(value: Any) -> Any:
+    """A text with a part that has no UTF-8 form, such as a strange file name, as its escape."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
 
 
 def is_record_name(name: str) -> bool:

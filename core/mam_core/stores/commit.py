@@ -8,6 +8,7 @@ killed after it, the next holder of the lock goes on from there.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from mam_core.audit import AuditEvent, AuditLog, warn
@@ -56,9 +57,15 @@ class Committer:
     def close(self) -> None:
         self.journal.close()
 
-    def write(self, batch: Batch, watch: Watch, progress: Progress | None = None) -> list[Written]:
+    def write(
+        self,
+        batch: Batch,
+        watch: Watch,
+        progress: Progress | None = None,
+        alive: Callable[[], None] | None = None,
+    ) -> list[Written]:
         """Make the files true. An OSError leaves everything as it was."""
-        temps, written = self._prepare(batch, watch, progress)
+        temps, written = self._prepare(batch, watch, _both(progress, alive))
         moves = [*zip(temps, batch.writes, strict=True), *batch.moves]
         # A batch must be whole after a power cut too, so its intent is synced; it is one sync more.
         whole = len(moves) >= BULK or bool(batch.moves)
@@ -74,8 +81,14 @@ class Committer:
             self._folder.sync()
         return written
 
-    def tell(self, batch: Batch, progress: Progress | None = None) -> None:
+    def tell(
+        self,
+        batch: Batch,
+        progress: Progress | None = None,
+        alive: Callable[[], None] | None = None,
+    ) -> None:
         """Write the audit lines; those that fail stay in the journal for the next holder."""
+        progress = _both(progress, alive)
         owed = self._debts
         late = {job_id for job_id, _ in owed}
         for done, (job_id, line) in enumerate(batch.lines, 1):
@@ -200,3 +213,16 @@ def _with_meta(line: dict[str, Any], job: Job | None) -> dict[str, Any]:
     if job is None or line["event"] != AuditEvent.REGISTERED:
         return line
     return {**line, _META: job.redacted()}
+
+
+def _both(progress: Progress | None, alive: Callable[[], None] | None) -> Progress | None:
+    """Progress for who asked for it, and now and then a sign of life for who waits for the lock."""
+    if alive is None:
+        return progress
+
+    def step(done: int, of: int) -> None:
+        alive()
+        if progress is not None:
+            progress(done, of)
+
+    return step

@@ -134,10 +134,10 @@ class FilesStore:
                 if not folder.is_present():
                     raise self._gone()
                 watch = self._catalogue.watch(folder)
-                written = committer.write(batch, watch, progress)
+                written = committer.write(batch, watch, progress, self._still_here)
                 written += transaction.restored
                 self._catalogue.note(folder, watch, written, batch.removed)
-            committer.tell(batch, progress)
+            committer.tell(batch, progress, self._still_here)
 
     @contextmanager
     def _holding(self, folder: Folder, *, wait: bool = True) -> Iterator[Committer]:
@@ -171,7 +171,7 @@ class FilesStore:
     def answers(self, folder: Folder) -> Answers:
         """For a transaction: complete, since nobody else can write."""
         if not self._catalogue.is_current(folder):
-            self._catalogue.catch_up(folder)
+            self._catalogue.catch_up(folder, self._still_here)
         return self._catalogue.answers(folder)
 
     def _look(self, folder: Folder) -> Answers:
@@ -185,7 +185,7 @@ class FilesStore:
                 return ScanAnswers(folder)  # nobody has ever written here: looking leaves no trace
             try:
                 with self._holding(folder, wait=False):
-                    self._catalogue.catch_up(folder)
+                    self._catalogue.catch_up(folder, self._still_here)
             except BlockingIOError:
                 pass
             except RegistryGone:
@@ -242,7 +242,8 @@ class FilesStore:
             return
         if not folder.has(LOCK_NAME):
             names = [name for name in folder.names() if not is_temp_name(name)]
-            if names and not any(map(is_record_name, names)):
+            strange = names and not any(map(is_record_name, names))
+            if strange and not folder.has(LOCK_NAME):  # asked again: somebody may have just begun
                 raise StoreError(
                     f"{self.path} is no registry: it holds other files, like {names[0]}"
                 )
@@ -251,6 +252,10 @@ class FilesStore:
             warn(f"{self.path} was open to other users; now it is not")
             folder.tighten()
         keep_out_of_git(self.path)
+
+    def _still_here(self) -> None:
+        if self._lock is not None:
+            self._lock.still_here()
 
     def _gone(self) -> RegistryGone:
         self._forget()

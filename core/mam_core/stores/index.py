@@ -13,7 +13,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from mam_core.clock import Clock, SystemClock
@@ -27,12 +27,13 @@ from mam_core.stores.catalogue import (
     ScanAnswers,
     Watch,
     Written,
+    encodable,
     is_record_name,
     read_job,
 )
 from mam_core.stores.index_answers import IndexAnswers
 from mam_core.stores.index_rows import (
-    encodable,
+    file_mark,
     remove_rows,
     write_rows,
     write_unreadable,
@@ -48,8 +49,12 @@ VERSION = 1
 _LOOK_SHARE = 0.01
 _LOOK_EVERY_SEC = 5.0
 
-#: What a damaged index or one that is deleted under us makes of a question.
-_BROKEN = (sqlite3.Error, OSError, StoreError)
+#: Nobody but us writes here, under the registry's lock; a stranger who does is not waited for long.
+_BUSY_SEC = 0.5
+
+#: What a damaged index, or one that is deleted under us, makes of a question. A page of garbage
+#: can still be a database: then its values are of the wrong kind.
+_BROKEN = (sqlite3.Error, OSError, StoreError, TypeError, ValueError, KeyError, OverflowError)
 
 
 #: The version, folder and boot that an index was made for.
@@ -70,38 +75,37 @@ class Index:
             db = self._connection(folder, make=False)
             if db is None:
                 return False
-            known, looked_at, took, fine = db.execute("SELECT * FROM state").fetchone()
-            self._threads.seal, self._threads.fine = known, bool(fine)
+            known, looked_at, took, _ = db.execute("SELECT * FROM state").fetchone()
+            since = self._clock.since_boot() - looked_at
+            due = max(_LOOK_EVERY_SEC, took / _LOOK_SHARE)
+            return bool(known == seal.seal_of(folder) and 0 <= since < due)
         except _BROKEN:
             return False
-        since = self._clock.since_boot() - looked_at
-        due = max(_LOOK_EVERY_SEC, took / _LOOK_SHARE)
-        return bool(known == seal.seal_of(folder) and 0 <= since < due)
 
-    def catch_up(self, folder: Folder) -> None:
+    def catch_up(self, folder: Folder, alive: Callable[[], None]) -> None:
         try:
-            self._look(folder)
+            self._look(folder, alive)
         except _BROKEN:
             self._throw_away(folder)
             with suppress(*_BROKEN):  # then there is no index, and every answer is a scan
-                self._look(folder)
+                self._look(folder, alive)
 
     def answers(self, folder: Folder) -> Answers:
         try:
             db = self._connection(folder, make=False)
-            return ScanAnswers(folder) if db is None else IndexAnswers(db, folder)
+            # One that nobody has filled yet is not an empty registry.
+            if db is not None and db.execute("SELECT looked_at FROM state").fetchone()[0] > 0:
+                return IndexAnswers(db, folder)
         except _BROKEN:
-            return ScanAnswers(folder)
+            pass
+        return ScanAnswers(folder)
 
     def watch(self, folder: Folder) -> Watch:
-        # Known from this transaction's own question, mostly; one from before it cannot match.
-        known: int | None = getattr(self._threads, "seal", None)
-        self._threads.seal = None
-        if known is None:
-            with suppress(*_BROKEN):
-                if db := self._connection(folder, make=False):
-                    known = db.execute("SELECT seal FROM state").fetchone()[0]
-        return seal.SealWatch(folder, known or 0)
+        known, fine = seal.BROKEN, True
+        with suppress(*_BROKEN):
+            if db := self._connection(folder, make=False):
+                known, fine = db.execute("SELECT seal, fine FROM state").fetchone()
+        return seal.SealWatch(folder, known, fine=bool(fine))
 
     def note(
         self, folder: Folder, watch: Watch, written: Sequence[Written], removed: Sequence[str]
@@ -112,17 +116,12 @@ class Index:
             if db is None:
                 return
             # Disturbed: the rows are brought up to date, the seal stays broken, the next one looks.
-            new = 0
-            if watch.undisturbed:
-                new = seal.seal_of(folder) if self._is_fine(db) else seal.new_seal()
+            new = watch.seal if watch.undisturbed else seal.BROKEN
             with _transaction(db):
                 if removed:
                     remove_rows(db, removed)
                 write_rows(db, written)
                 db.execute("UPDATE state SET seal = ?", (new,))
-            if watch.undisturbed and not self._is_fine(db) and seal.set_seal(folder, new) != new:
-                # A file system that keeps whole seconds: its own word for the date counts.
-                db.execute("UPDATE state SET seal = ?", (seal.seal_of(folder),))
         except _BROKEN:
             self._throw_away(folder)
 
@@ -130,17 +129,11 @@ class Index:
         db: sqlite3.Connection | None = getattr(self._threads, "db", None)
         if db is not None:
             db.close()
-            self._threads.db = None
-
-    def _is_fine(self, db: sqlite3.Connection) -> bool:
-        fine: bool | None = getattr(self._threads, "fine", None)
-        if fine is None:
-            fine = self._threads.fine = bool(db.execute("SELECT fine FROM state").fetchone()[0])
-        return fine
+        self._threads.db = self._threads.mine = None
 
     # -- looking at the folder -------------------------------------------------------------
 
-    def _look(self, folder: Folder) -> None:
+    def _look(self, folder: Folder, alive: Callable[[], None]) -> None:
         """Compare every file with its row, read those that differ, and seal the folder.
 
         Sealed before it is read: a change meanwhile breaks the seal again.
@@ -148,12 +141,13 @@ class Index:
         db = self._connection(folder, make=True)
         assert db is not None
         began = time.perf_counter()
-        fine = self._is_fine(db)
+        fine = db.execute("SELECT fine FROM state").fetchone()[0]
         kept = seal.seal_of(folder) if fine else seal.set_seal(folder, seal.new_seal())
         known = {row[0]: row[1:] for row in db.execute(_ALL_FILES)}
         written: list[Written] = []
         unreadable: list[tuple[Unreadable, os.stat_result]] = []
         for stem, state in _files(folder):
+            alive()
             # A name that is no text is kept as its escape, like every text that SQLite refuses.
             row = known.pop(encodable(stem), None)
             # What is readable has the date of its content there, what is not that of its rights.
@@ -172,7 +166,6 @@ class Index:
             took = time.perf_counter() - began
             values = (kept, self._clock.since_boot(), took)
             db.execute("UPDATE state SET seal = ?, looked_at = ?, look_took = ?", values)
-        self._threads.seal = kept
 
     # -- the file --------------------------------------------------------------------------
 
@@ -186,13 +179,16 @@ class Index:
             db: sqlite3.Connection = local.db
             return db
         self.close()
-        local.mine = local.fine = None
+        local.mine = None
         if there is None and not make:
             return None
         made_for = (VERSION, f"{folder.identity[0]}:{folder.identity[1]}", self._clock.boot_id())
         if there is not None:
             _check_plain(folder)
         fresh = None if there is None else _open(place, made_for)
+        if fresh is not None and _identity(place) != there:
+            fresh.close()  # replaced while we opened it: neither the old one nor the new
+            return None
         if fresh is None and make:
             fresh = self._make(folder, place, made_for)
         if fresh is not None:
@@ -248,12 +244,14 @@ def _check_plain(folder: Folder) -> None:
     """SQLite follows links; we do not. Raises `UnsafePath` for anything but files of our own."""
     with folder.subfolder(INDEX_FOLDER) as home:
         for suffix in ("", "-wal", "-shm"):
+            name = INDEX_NAME + suffix
             with suppress(FileNotFoundError):
-                os.close(home.open_file(INDEX_NAME + suffix)[0])
+                # Not opened: closing any handle of it would drop the locks of our own connections.
+                home.check_file(os.stat(name, dir_fd=home.fd, follow_symlinks=False), name)
 
 
 def _connect(place: str) -> sqlite3.Connection:
-    db = sqlite3.connect(place, timeout=5, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(place, timeout=_BUSY_SEC, isolation_level=None, check_same_thread=False)
     # The index may be lost at any time; it only must not be wrong after kill -9.
     db.execute("PRAGMA synchronous = OFF")
     return db
@@ -270,7 +268,7 @@ def _open(place: str, made_for: MadeFor) -> sqlite3.Connection | None:
 
 
 def _files(folder: Folder) -> Iterator[tuple[str, os.stat_result]]:
-    with os.scandir(folder.fd) as entries:
+    with folder.entries() as entries:
         for entry in entries:
             if is_record_name(entry.name):
                 try:
@@ -280,8 +278,8 @@ def _files(folder: Folder) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _dates(state: os.stat_result) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    this = (state.st_ino, state.st_size)
-    return (*this, state.st_mtime_ns), (*this, state.st_ctime_ns)
+    readable = file_mark(state)
+    return readable, (*readable[:2], -state.st_ctime_ns)
 
 
 @contextmanager

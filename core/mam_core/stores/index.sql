@@ -74,7 +74,7 @@ CREATE TABLE state (
     look_took REAL NOT NULL,
     fine INTEGER NOT NULL -- the kernel dates every change of the folder anew
 );
-INSERT INTO state VALUES (0, 0, 0, 0);
+INSERT INTO state VALUES (-4611686018427387904, 0, 0, 0);
 
 CREATE TABLE made_for (
     version INTEGER NOT NULL,

@@ -6,8 +6,10 @@ reads its candidate, a parent's status is read from the parent's record.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -17,11 +19,20 @@ from mam_core.disk import Folder
 from mam_core.errors import MamError
 from mam_core.records import ENDED, Job, Reason, Status, Summary, Unreadable
 from mam_core.stores.base import Facts, GateKind, Query, Want
-from mam_core.stores.catalogue import ScanAnswers, Written, read_job, record_name
-from mam_core.stores.index_rows import FILE, encodable, prompt_sum, remove_rows, write_rows
+from mam_core.stores.catalogue import ScanAnswers, Written, encodable, read_job, record_name
+from mam_core.stores.index_rows import (
+    FILE,
+    file_mark,
+    prompt_sum,
+    remove_rows,
+    write_rows,
+    write_unreadable,
+)
 
 _SUMMARY = ", ".join(f'"{name}"' for name in Summary._fields)
 _LIVE = "status IN ('pending', 'running')"
+#: A damaged index fails, or answers with values of the wrong kind.
+_DAMAGED = (sqlite3.Error, TypeError, ValueError, KeyError, OverflowError)
 _OLDEST_FIRST = 'ORDER BY "order", job_id'
 
 _Given = ParamSpec("_Given")
@@ -36,7 +47,7 @@ def _or_scan(ask: _Question[_Given, _Answer]) -> _Question[_Given, _Answer]:
     def answer(self: IndexAnswers, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
         try:
             return ask(self, *args, **kwargs)
-        except sqlite3.Error:
+        except _DAMAGED:
             return cast(_Answer, getattr(ScanAnswers(self.folder), ask.__name__)(*args, **kwargs))
 
     return answer
@@ -54,7 +65,7 @@ class IndexAnswers:
         try:
             rows = self._db.execute("SELECT job_id, error FROM unreadable ORDER BY job_id")
             return [Unreadable(*row) for row in rows]
-        except sqlite3.Error:
+        except _DAMAGED:
             return ScanAnswers(self.folder).unreadable
 
     @_or_scan
@@ -71,21 +82,22 @@ class IndexAnswers:
     def bodies(self, query: Query) -> Iterator[Job]:
         for summary in self.find(query):
             job = self._read(summary.job_id)
-            if job is not None:
+            if job is not None and query.matches(job):
                 yield job
 
     def stored(self, query: Query) -> Iterator[bytes]:
         """Read, but not parsed, where the file is still the one that the row was read from."""
         try:
             files = self._files(query)
-        except sqlite3.Error:
+        except _DAMAGED:
             yield from ScanAnswers(self.folder).stored(query)
             return
         for job_id, *known in files:
             try:
                 data, state = self.folder.read(record_name(job_id), codec.MAX_RECORD_BYTES)
-                if [state.st_ino, state.st_size, state.st_mtime_ns] != known:
-                    codec.decode_job(data, job_id)
+                changed = list(file_mark(state)) != known
+                if changed and not query.matches(codec.decode_job(data, job_id)):
+                    continue
             except (MamError, OSError):
                 continue  # gone or broken since: the next look at the folder tells
             yield data
@@ -101,15 +113,23 @@ class IndexAnswers:
     @_or_scan
     def next_claimable(self, want: Want, facts: Facts) -> Job | None:
         sql, values = self._claim_query(want, facts)
-        passed_over = 0
-        while row := self._db.execute(sql, (*values, passed_over)).fetchone():
-            job = self._verified(*row)
-            if job is None:
-                continue  # the row was wrong and is mended: ask again
-            if may_claim(job, want, facts):
-                return job
-            passed_over += 1
-        return None
+        passed_over: set[str] = set()
+        page = 1  # mostly the first row is the one; where files disagree, ever more are asked for
+        while True:
+            rows = self._db.execute(sql, (*values, page)).fetchall()
+            for row in rows:
+                if row[0] in passed_over:
+                    continue
+                job = self._verified(*row)
+                if job is None:
+                    break  # the row was wrong and is mended, which may change the order: ask again
+                if may_claim(job, want, facts):
+                    return job
+                passed_over.add(job.job_id)
+            else:
+                if len(rows) < page:
+                    return None
+                page *= 4
 
     def status_of(self, job_id: str) -> Status | None:
         job = self._read(job_id)
@@ -163,11 +183,13 @@ class IndexAnswers:
         """The record behind a row, if the file is still the one that the row was read from."""
         try:
             job, state = read_job(self.folder, job_id)
-        except (MamError, OSError):
+        except (MamError, OSError) as problem:
             remove_rows(self._db, [job_id])
-            self._db.execute("UPDATE state SET seal = 0")  # the next one looks at everything
+            with suppress(FileNotFoundError):
+                bad = os.stat(record_name(job_id), dir_fd=self.folder.fd, follow_symlinks=False)
+                write_unreadable(self._db, [(Unreadable(job_id, str(problem)), bad)])
             return None
-        if (state.st_ino, state.st_size, state.st_mtime_ns) == (inode, size, mtime_ns):
+        if file_mark(state) == (inode, size, mtime_ns):
             return job
         write_rows(self._db, [Written(job, state)])
         return None
@@ -231,7 +253,7 @@ class IndexAnswers:
             values += map(encodable, groups)
         sql = (
             f"SELECT job_id, {FILE} FROM jobs WHERE {' AND '.join(conditions)} "
-            'ORDER BY priority DESC, "order", job_id LIMIT 1 OFFSET ?'
+            'ORDER BY priority DESC, "order", job_id LIMIT ?'
         )
         return sql, tuple(values)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mam_core.clock import parse_stamp
 from mam_core.records import HEAD_CHARS, Job, Unreadable, claim_order
-from mam_core.stores.catalogue import Written
+from mam_core.stores.catalogue import Written, encodable
 
 FILE = "inode, size, mtime_ns"
 _FIXED = (
@@ -80,7 +80,7 @@ def write_unreadable(
 ) -> None:
     db.executemany(
         "INSERT OR REPLACE INTO unreadable VALUES (?, ?, ?, ?, ?)",
-        [(u.job_id, encodable(u.error), s.st_ino, s.st_size, s.st_ctime_ns) for u, s in bad],
+        [(u.job_id, encodable(u.error), *file_mark(s)[:2], -s.st_ctime_ns) for u, s in bad],
     )
 
 
@@ -122,9 +122,7 @@ def _columns(item: Written) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         job.reason,
         job.cancel_requested_at,
         job.last_seq,
-        state.st_ino,
-        state.st_size,
-        state.st_mtime_ns,
+        *file_mark(state),
     )
     return fixed, moving
 
@@ -147,7 +145,6 @@ def _encodable_all(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(encodable, values))
 
 
-def encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    return value
+def file_mark(state: os.stat_result) -> tuple[int, int, int]:
+    """By what a row knows its file again; SQLite's numbers have a bit less than an inode's."""
+    return state.st_ino & (2**63 - 1), state.st_size, state.st_mtime_ns

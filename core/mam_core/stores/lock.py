@@ -43,6 +43,7 @@ class RegistryLock:
         self._fd = -1
         self._pid = 0
         self._turn = 0
+        self._shown_at = 0.0
         self._identity: tuple[int, int] | None = None
         self._left_by_dead = False
 
@@ -84,6 +85,15 @@ class RegistryLock:
         finally:
             self._depth -= 1
             self._mutex.release()
+
+    def still_here(self) -> None:
+        """For a holder at long work: whoever waits sees a new mark, and has patience anew."""
+        now = time.monotonic()
+        if now - self._shown_at < _LOOK_EVERY_SEC:
+            return
+        self._shown_at = now
+        with suppress(OSError):
+            os.pwrite(self._fd, self._new_mark(), 0)
 
     def __enter__(self) -> RegistryLock:
         self.acquire()
@@ -173,8 +183,7 @@ class RegistryLock:
 
     def _mark(self) -> bool:
         died = self._left_by_dead
-        self._turn += 1
-        mark = f"{os.getpid()} {self._turn} {time.monotonic_ns()}\n".encode()
+        mark = self._new_mark()
         try:
             # In this order: at no moment is the sign gone that somebody died.
             os.pwrite(self._fd, mark, 0)
@@ -184,6 +193,10 @@ class RegistryLock:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
             raise explain(problem, f"cannot lock {self._folder.path}") from problem
         return died
+
+    def _new_mark(self) -> bytes:
+        self._turn += 1
+        return f"{os.getpid()} {self._turn:010} {time.monotonic_ns():020}\n".encode()
 
     def _read_mark(self) -> str:
         return os.pread(self._fd, 100, 0).decode("ascii", "replace")

@@ -18,6 +18,9 @@ from mam_core.disk import Folder
 
 _NS = 1_000_000_000
 
+#: No date: what an index has that has not seen everything.
+BROKEN = -(2**62)
+
 
 def seal_of(folder: Folder) -> int:
     return os.fstat(folder.fd).st_mtime_ns
@@ -31,21 +34,26 @@ def new_seal() -> int:
 def is_fine(folder: Folder, name: str) -> bool:
     """The kernel dates every change of a folder anew once its date has been asked for.
 
-    Linux does since 6.13, on most file systems. Tried here, because no version tells: a file
-    `name` is moved to and fro, and eight changes within microseconds have eight dates.
+    Linux does since 6.13, but not for every change on every file system (a tmpfs dates removals
+    by the tick). Tried here, because no version tells: a second name of the file `name` comes and
+    goes, and eight changes within microseconds have eight dates.
     """
+    other = f"{name}.probe"
     dates = set()
     for _ in range(4):
-        for source, target in ((name, f"{name}.moved"), (f"{name}.moved", name)):
-            folder.replace(source, target)
-            dates.add(seal_of(folder))
+        os.link(name, other, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        dates.add(seal_of(folder))
+        folder.remove(other)
+        dates.add(seal_of(folder))
     return len(dates) == 8
 
 
 def set_seal(folder: Folder, seal: int) -> int:
     """Date the folder; the answer is the date as the file system kept it."""
     os.utime(folder.fd, ns=(seal, seal))
-    return seal_of(folder)
+    kept = seal_of(folder)
+    # Cut to seconds by the file system, it is still our date; any other is a stranger's already.
+    return kept if kept in (seal - seal % _NS, seal - seal % (2 * _NS)) else seal
 
 
 class SealWatch:
@@ -56,19 +64,22 @@ class SealWatch:
     finds that, too.
     """
 
-    def __init__(self, folder: Folder, known_seal: int) -> None:
+    def __init__(self, folder: Folder, known_seal: int, *, fine: bool) -> None:
         self._folder = folder
-        self._expected = known_seal
+        self._fine = fine
+        self.seal = known_seal  #: the date that the folder has if nobody else changed it
         self.undisturbed = True
 
     @contextmanager
     def own_change(self) -> Iterator[None]:
-        self._compare()
+        if seal_of(self._folder) != self.seal:
+            self.undisturbed = False
         try:
             yield
         finally:
-            self._expected = seal_of(self._folder)
+            fresh = seal_of if self._fine else _resealed
+            self.seal = fresh(self._folder)
 
-    def _compare(self) -> None:
-        if seal_of(self._folder) != self._expected:
-            self.undisturbed = False
+
+def _resealed(folder: Folder) -> int:
+    return set_seal(folder, new_seal())
