@@ -172,6 +172,8 @@ class FilesStore:
         """For a transaction: complete, since nobody else can write."""
         if not self._catalogue.is_current(folder):
             self._catalogue.catch_up(folder, self._still_here)
+            if not self._catalogue.is_current(folder):
+                return ScanAnswers(folder)  # it could not catch up: nothing is decided by it
         return self._catalogue.answers(folder)
 
     def _look(self, folder: Folder) -> Answers:
@@ -185,7 +187,7 @@ class FilesStore:
                 return ScanAnswers(folder)  # nobody has ever written here: looking leaves no trace
             try:
                 with self._holding(folder, wait=False):
-                    self._catalogue.catch_up(folder, self._still_here)
+                    return self.answers(folder)
             except BlockingIOError:
                 pass
             except RegistryGone:

@@ -34,16 +34,20 @@ def new_seal() -> int:
 def is_fine(folder: Folder, name: str) -> bool:
     """The kernel dates every change of a folder anew once its date has been asked for.
 
-    Linux does since 6.13, but not for every change on every file system (a tmpfs dates removals
-    by the tick). Tried here, because no version tells: a second name of the file `name` comes and
-    goes, and eight changes within microseconds have eight dates.
+    Linux does since 6.13, but not for every change on every file system: a tmpfs dates removals by
+    the tick. Tried here, because no version tells: names beginning with `name` come, replace one
+    another and go, and eight changes within microseconds have eight dates.
     """
-    other = f"{name}.probe"
+    one, two = f"{name}.one", f"{name}.two"
     dates = set()
-    for _ in range(4):
-        os.link(name, other, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+    for _ in range(2):
+        folder.put_new(one, b"")
         dates.add(seal_of(folder))
-        folder.remove(other)
+        folder.put_new(two, b"")
+        dates.add(seal_of(folder))
+        folder.replace(one, two)
+        dates.add(seal_of(folder))
+        folder.remove(two)
         dates.add(seal_of(folder))
     return len(dates) == 8
 
