@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from huey import SqliteHuey  # type: ignore[import-untyped]
+from huey import SqliteHuey  # type: ignore[import-untyped]  # huey ships no types
 
 from mam_core.audit import AuditLog
 from mam_core.locations import logs_path

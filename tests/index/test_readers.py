@@ -274,6 +274,7 @@ class TestThreads:
         for i in range(1500):
             (site.place / f"empty{i}.json").touch()
         done = threading.Event()
+        # The handle that all threads share, which the protocol rightly does not show.
         folder = registry.store._open()  # type: ignore[attr-defined]
 
         def read() -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mam_core import codec, fields
 from mam_core.errors import InvalidField, MamError, UnreadableRecord
 from mam_core.registration import Registered
 from mam_core.registry import Registry
+from mam_core.stores.base import Progress
 
 REQUIRED = ("prompt", "agent", "agent_session")
-
-Progress = Callable[[int, int], None]
 
 _PARSERS_PLACE = re.compile(r": line 1 column (\d+) \(char \d+\)$")
 
