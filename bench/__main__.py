@@ -13,7 +13,18 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from bench import registry
+from bench import (
+    console,
+    dispatch,
+    feed,
+    past,
+    publishing,
+    registry,
+    sessions,
+    stores,
+    views,
+    work,
+)
 from bench.effort import FULL, QUICK
 from bench.figures import Figure, Wrong
 from bench.ground import Ground
@@ -23,6 +34,15 @@ from mam_core.errors import MamError
 
 SUITES: Mapping[str, Mapping[str, Callable[[Ground], list[Figure]]]] = {
     "registry": registry.FIGURES,
+    "stores": stores.FIGURES,
+    "publishing": publishing.FIGURES,
+    "feed": feed.FIGURES,
+    "work": work.FIGURES,
+    "dispatch": dispatch.FIGURES,
+    "sessions": sessions.FIGURES,
+    "past": past.FIGURES,
+    "console": console.FIGURES,
+    "views": views.FIGURES,
 }
 
 
@@ -64,7 +84,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         "--only",
         action="append",
         metavar="NAME",
-        help=f"one of {', '.join(registry.FIGURES)} (several times for several)",
+        help="one of "
+        + "; ".join(f"{', '.join(figures)} ({name})" for name, figures in SUITES.items())
+        + " (several times for several)",
     )
     parser.add_argument("--dir", help="where to make the temp folder (default: on our own disk)")
     parser.add_argument(
@@ -74,6 +96,8 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     for name in args.only or ():
         if name not in SUITES[args.suite]:
             parser.error(f"{name!r} is no figure: {', '.join(SUITES[args.suite])}")
+    if args.write_readme and args.suite != "registry":
+        parser.error("the README keeps the results of the registry")
     if args.write_readme and (args.quick or args.only):
         parser.error("the README keeps whole runs: --write-readme takes neither --quick nor --only")
     return args

@@ -22,7 +22,11 @@ class Effort:
     bulk: int  #: jobs in one call of the rounds; fewer than 10,000, which is harder on us
     lists: int
     starts: int
+    events: int  #: brought to a broker in one turn
+    worker_rounds: int
+    jobs: int  #: that a worker runs in one turn
     pending: int  #: the usual backlog
+    tasks: int  #: that dispatchers run in one round
     large: int  #: the backlog, and the history, that must not cost anything
 
 
@@ -40,7 +44,11 @@ FULL = Effort(
     bulk=2_000,
     lists=9,
     starts=21,
+    events=400,
+    worker_rounds=3,
+    jobs=200,
     pending=10_000,
+    tasks=1_000,
     large=100_000,
 )
 
@@ -58,6 +66,10 @@ QUICK = Effort(
     bulk=300,
     lists=5,
     starts=7,
+    events=150,
+    worker_rounds=3,
+    jobs=40,
     pending=10_000,
+    tasks=60,
     large=10_000,
 )

@@ -17,11 +17,20 @@ class Measure(StrEnum):
 
     SPEED = "times as fast"  #: a goal is a least
     COST = "times the time"  #: a goal is a most
+    AMOUNT = "times as much"  #: likewise, of what is no time
+
+
+class Unit(StrEnum):
+    """What the samples are."""
+
+    SECONDS = "seconds"
+    BYTES = "bytes"
+    COUNT = "count"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the report; the samples are seconds for one operation."""
+    """One line of the report; the samples are seconds for one operation, where nothing is said."""
 
     name: str
     what: str
@@ -31,6 +40,7 @@ class Figure:
     theirs: list[float]
     goal: float | None = None  #: without one, the line is there to be read beside the others
     stretch: float | None = None
+    unit: Unit = Unit.SECONDS
 
     @property
     def ratio(self) -> Spread:

@@ -19,11 +19,12 @@ from bench.rounds import Runner, Samples, run
 from bench.yardsticks import RawLoop
 from mam_core import codec, fields
 from mam_core.clock import stamp
-from mam_core.records import Job, Status, Summary
+from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
 from mam_core.stores.catalogue import record_name
 from mam_core.stores.index import INDEX_FOLDER
+from mam_core.summaries import Summary
 from mam_core.wiring import open_registry
 
 LABELS = [f"tmux:agent-{number}" for number in range(10)]
@@ -115,9 +116,7 @@ class Ground:
     def large(self) -> str:
         """As `small`, with a large backlog behind those that are claimed first."""
         path = self._registered("large", CLAIMABLE)
-        for job in self._backlog(Status.PENDING):
-            _write(path, job)
-        _look(path)
+        bare_jobs(path, self.effort.large - CLAIMABLE)
         return path
 
     @cached_property
@@ -147,6 +146,13 @@ class Ground:
     def _backlog(self, status: Status) -> Iterator[Job]:
         for number in range(self.effort.large - CLAIMABLE):
             yield _job(number, status)
+
+
+def bare_jobs(path: str, count: int) -> None:
+    """So many jobs that wait and are never claimed, with an index that knows them."""
+    for number in range(count):
+        _write(path, _job(number, Status.PENDING))
+    _look(path)
 
 
 def _request(number: int) -> dict[str, Any]:

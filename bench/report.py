@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.figures import Figure, Measure
+from bench.figures import Figure, Measure, Unit
 from bench.rounds import Spread
 from mam_core.table import Column, render
 
@@ -73,13 +73,13 @@ def _cells(figure: Figure) -> tuple[str, ...]:
         f"{_times(ratio.median)} {_WORDS[figure.measure]}",
         f"{_times(ratio.low)}..{_times(ratio.high)} of {len(figure.ours)}",
         _reached(figure),
-        _duration(Spread.of(figure.ours).median),
-        _duration(Spread.of(figure.theirs).median),
+        _AMOUNTS[figure.unit](Spread.of(figure.ours).median),
+        _AMOUNTS[figure.unit](Spread.of(figure.theirs).median),
     )
 
 
-_WORDS = {Measure.SPEED: "as fast", Measure.COST: "the time"}
-_BOUNDS = {Measure.SPEED: "at least", Measure.COST: "at most"}
+_WORDS = {Measure.SPEED: "as fast", Measure.COST: "the time", Measure.AMOUNT: "as much"}
+_BOUNDS = {Measure.SPEED: "at least", Measure.COST: "at most", Measure.AMOUNT: "at most"}
 
 
 def _goal(figure: Figure) -> str:
@@ -103,6 +103,13 @@ def _times(ratio: float) -> str:
 
 def _duration(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms" if abs(seconds) >= 0.01 else f"{seconds * 1e6:.0f} us"
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e6:.1f} MB" if abs(count) >= 1e5 else f"{count:,.0f} B"
+
+
+_AMOUNTS = {Unit.SECONDS: _duration, Unit.BYTES: _size, Unit.COUNT: "{:.3g}".format}
 
 
 def _facts(figure: Figure) -> dict[str, Any]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+
 import pytest
 from hypothesis import settings
 
+from mam_core.config import CONFIG_VARIABLE, VARIABLES
 from tests.support.clock import FakeClock
 
 # Machines of all speeds run these; a slow example is no finding, and a failure must be repeatable.
 settings.register_profile("mam", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("mam")
 
-_OURS = ("MAM_CONFIG", "MAM_STORE", "MAM_REGISTRY_DIR", "DELEGATE_JOB_LOGS_DIR")
+_OURS = (*VARIABLES, CONFIG_VARIABLE, "MAM_JOB_ID")
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +30,31 @@ def _private_surroundings(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.chdir(home)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One real PostgreSQL for all processes of this run; skips where there is none to be had."""
+    from tests.support.postgres import NoPostgres, shared_server
+
+    base = tmp_path_factory.getbasetemp()
+    together = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with ExitStack() as stack:
+        try:
+            uri = stack.enter_context(shared_server(together / "postgres"))
+        except NoPostgres as problem:
+            pytest.skip(str(problem))
+        yield uri
+
+
+@pytest.fixture
+def postgres_schema(postgres_server: str) -> Iterator[str]:
+    """The uri of an empty schema, which is gone after the test."""
+    from tests.support.postgres import drop_schema, new_schema
+
+    uri = new_schema(postgres_server)
+    yield uri
+    drop_schema(uri)
 
 
 @pytest.fixture

@@ -11,23 +11,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mam_core import codec
 from mam_core.audit_lines import (
     EVENTS,
     REPAIRED,
-    append_line,
+    append_lines,
     newest,
     numbered,
+    published_seq,
     revision_of,
     same_line,
 )
 from mam_core.disk import Folder, write_all
 from mam_core.errors import MamError, UnreadableRecord, UnsafePath
 from mam_core.records import Job, Status, check_job_id
+
+if TYPE_CHECKING:
+    from mam_core.replay.reading import FolderLogs
 
 META = "meta.json"
 STATUS = "status.json"
@@ -46,6 +51,13 @@ class AuditEvent(StrEnum):
     CANCEL_REQUESTED = "cancel_requested"
     LEASED = "leased"
     EDITED = "edited"
+    ATTEMPT_STARTED = "attempt_started"
+    ATTEMPT_ENDED = "attempt_ended"
+    PROMPT_DELIVERY = "prompt_delivery"  #: to a live agent: typed, submitted, accepted
+    MESSAGE_SENT = "message_sent"  #: to the agent, by a person
+    MESSAGE_RECEIPT = "message_receipt"  #: how far it has come
+    STALE = "stale"  #: a sweep found its lease expired, and its processes not gone
+    VERIFIED = "verified"
     ARCHIVED = "archived"
     RESTORED = "restored"
     REFUSED = "refused"
@@ -70,6 +82,8 @@ class AuditLine(NamedTuple):
 
 class AuditLog:
     """The folder of all jobs' histories. Methods that write never raise; they warn."""
+
+    kept_as = "history"
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
@@ -122,8 +136,17 @@ class AuditLog:
                 done &= _attempt(job_id, STATUS, lambda: _write_status(folder, job))
             # Last: where the line stands, a killed process has written the rest, too.
             if line is not None:
-                done &= _attempt(job_id, EVENTS, lambda: append_line(folder, line))
+                done &= _attempt(job_id, EVENTS, lambda: append_lines(folder, [line]))
             return done
+
+    def append_all(self, job_id: str, lines: Sequence[dict[str, Any]]) -> bool:
+        """Several lines at the price of one; on a failure some of them may stand."""
+        try:
+            with self._open_job(job_id, create=True) as folder:
+                return _attempt(job_id, EVENTS, lambda: append_lines(folder, lines))
+        except (OSError, MamError) as problem:
+            warn(f"the audit log of job {job_id} cannot be opened: {_words(problem)}")
+            return False
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -157,6 +180,29 @@ class AuditLog:
             if isinstance(line, dict):
                 yield line
 
+    def news(self, job_id: str, since: int | None, reach: int) -> tuple[int, list[bytes]]:
+        """The whole lines after byte `since`, or of the last `reach` bytes, and where they end.
+
+        A log that became shorter, or grew by more than that, is read as a new one.
+        """
+        try:
+            with self._open_job(job_id) as folder:
+                fd, _ = folder.open_file(EVENTS)
+        except (OSError, MamError):
+            return 0, []
+        try:
+            size = os.fstat(fd).st_size
+            if since == size:
+                return size, []
+            begin = since if since is not None and size - reach <= since < size else None
+            start = max(0, size - reach) if begin is None else begin
+            whole, newline, _ = os.pread(fd, size - start, start).rpartition(b"\n")
+        finally:
+            os.close(fd)
+        lines = whole.split(b"\n") if newline else []
+        # The first line of a tail is cut by the tail itself, unless it begins the file.
+        return start + len(whole) + len(newline), lines[1:] if begin is None and start else lines
+
     def has(self, job_id: str) -> bool:
         return os.path.isdir(os.path.join(self.path, check_job_id(job_id)))
 
@@ -186,6 +232,25 @@ class AuditLog:
         """The revision of the newest line that tells about the record; 0 when there is none."""
         return self._search(job_id, revision_of)
 
+    def published_since(self, job_id: str, seq: int) -> set[int]:
+        """The numbers from `seq` on of events that a line says were published."""
+        told: set[int] = set()
+
+        def collect(raw: bytes) -> int | None:
+            number = published_seq(raw)
+            if number is not None and number >= seq:
+                told.add(number)
+                return None
+            return number  # a relay goes by the numbers: before this one there is none of them
+
+        self._search(job_id, collect)
+        return told
+
+    def logs(self) -> FolderLogs:
+        from mam_core.replay.reading import FolderLogs
+
+        return FolderLogs(self.path)
+
     def _search(self, job_id: str, pick: Callable[[bytes], int | None]) -> int:
         try:
             with self._open_job(job_id) as folder:
@@ -200,6 +265,10 @@ class AuditLog:
     def _open_job(self, job_id: str, *, create: bool = False) -> Folder:
         """A job's folder; raises FileNotFoundError when there is none and none is to be made."""
         check_job_id(job_id)
+        if self._root is not None:
+            # A folder that stands needs no look at the root; one that does not may have moved.
+            with suppress(FileNotFoundError):
+                return self._root.subfolder(job_id)
         return self._open_root(create=create).subfolder(job_id, create=create)
 
     def _open_root(self, *, create: bool = False) -> Folder:

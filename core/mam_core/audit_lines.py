@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mam_core import codec
@@ -26,8 +26,8 @@ _TAIL_BYTES = 4096
 _PATIENCE_SEC = 1.0
 
 
-def append_line(folder: Folder, line: dict[str, Any]) -> None:
-    """Number the line and append it, alone: one writer at a time, whole lines only."""
+def append_lines(folder: Folder, lines: Sequence[dict[str, Any]]) -> None:
+    """Number the lines and append them together: one writer at a time, whole lines only."""
     fd = folder.open_in_place(EVENTS, os.O_RDWR | os.O_APPEND)
     try:
         _lock_briefly(fd)
@@ -37,9 +37,10 @@ def append_line(folder: Folder, line: dict[str, Any]) -> None:
         if torn:
             _set_aside(folder, fd, torn)
             last += 1
+            line = lines[0]
             repair = {"n": last, "timestamp": line["timestamp"], "event": REPAIRED}
             write_all(fd, codec.dumps_line(repair | {"job_id": line["job_id"], "bytes": len(torn)}))
-        write_all(fd, numbered(last + 1, line))
+        write_all(fd, b"".join(numbered(last + n, line) for n, line in enumerate(lines, 1)))
     finally:
         os.close(fd)
 
@@ -114,6 +115,18 @@ def revision_of(raw: bytes) -> int | None:
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return revision if isinstance(revision, int) else None
+
+
+def published_seq(raw: bytes) -> int | None:
+    """The number of the event that a line says was published."""
+    if b'"published"' not in raw:
+        return None
+    try:
+        line = json.loads(raw)
+        seq = line["seq"] if line["event"] == "published" else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return seq if isinstance(seq, int) else None
 
 
 def same_line(raw: bytes, line: dict[str, Any]) -> int | None:

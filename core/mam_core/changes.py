@@ -6,11 +6,18 @@ the same change.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mam_core.clock import stamp
 from mam_core.errors import StaleAttempt, TransitionRefused
-from mam_core.records import TRANSITIONS, Job, Lease, Reason, Status
+from mam_core.record_parts import Lease
+from mam_core.records import TRANSITIONS, Job, Reason, Status
+
+if TYPE_CHECKING:
+    from mam_core.messages import Message
+
+#: So often in a row an attempt may be lost, or as often as it may fail where that is more.
+MAX_LOSSES = 3
 
 
 def touched(job: Job, now: float, **fields: Any) -> Job:
@@ -35,7 +42,14 @@ def claimed(job: Job, now: float, *, node: str, pid: int | None, lease: Lease | 
         detail=None,
         cancel_requested_at=None,
         cancel_requested_by=None,
+        agent_session_id=job.resume,
+        messages=_closed(job),
     )
+
+
+def in_session(job: Job, now: float, session_id: str) -> Job:
+    """The agent has said which session of its own it works in; `retry` may take that up."""
+    return touched(job, now, agent_session_id=session_id)
 
 
 def ended(
@@ -55,6 +69,7 @@ def ended(
         pid=None,
         reason=reason,
         detail=detail,
+        messages=_closed(job),
     )
 
 
@@ -67,32 +82,56 @@ def requeued(
     failed: bool = False,
     not_before: float | None = None,
 ) -> Job:
-    """A running job goes back to pending; the reason stays until the next claim."""
+    """A running job goes back to pending; the reason stays until the next claim.
+
+    One that was lost too often in a row is over instead: whatever loses it would do so for ever.
+    A failed one starts afresh: taking up that session may be what made it fail.
+    Usage limits count on through attempts that say nothing about them (lost, handed back), so that
+    two reasons in turn go round no faster than one.
+    """
+    losses = job.losses + 1 if reason is Reason.LOST else 0
+    if losses >= max(MAX_LOSSES, job.max_attempts):
+        words = ": ".join(filter(None, (f"lost {losses} times in a row", detail)))
+        return ended(job.evolve(losses=losses), now, Status.ERROR, reason, words)
     _allow(job, Status.PENDING)
     return touched(
         job,
         now,
         status=Status.PENDING,
         failures=job.failures + failed,
+        losses=losses,
+        quota_hits=0 if failed else job.quota_hits + (reason is Reason.QUOTA),
+        resume=None if failed else job.resume,
         not_before=job.not_before if not_before is None else stamp(not_before),
         reason=reason,
         detail=detail,
+        messages=_closed(job),
         **_NOT_RUNNING,
     )
 
 
-def retried(job: Job, now: float, token: str | None) -> Job:
-    """A person wants it again: pending, with a full budget and a token of its own."""
+def retried(job: Job, now: float, token: str | None, *, resume: bool = False) -> Job:
+    """A person wants it again: pending, with a full budget and a token of its own.
+
+    With `resume` the agent goes on in the session of the last attempt; else it starts afresh.
+    """
     if job.status not in (Status.ERROR, Status.CANCELLED):
         raise TransitionRefused(
             f"job {job.job_id} is {job.status}: only a job that ended as error or cancelled "
             "can be retried"
+        )
+    if resume and job.agent_session_id is None:
+        raise TransitionRefused(
+            f"job {job.job_id} cannot be resumed: it is not known in which session its agent was"
         )
     return touched(
         job,
         now,
         status=Status.PENDING,
         failures=0,
+        losses=0,
+        quota_hits=0,
+        resume=job.agent_session_id if resume else None,
         auth_token=token,
         ended_at=None,
         not_before=None,
@@ -104,9 +143,18 @@ def retried(job: Job, now: float, token: str | None) -> Job:
     )
 
 
-def cancel_requested(job: Job, now: float, by: str) -> Job:
+def cancel_requested(job: Job, now: float, by: str, why: str = "") -> Job:
     """Who runs it is asked to end it; until then the job is running, and shown as cancelling."""
-    return touched(job, now, cancel_requested_at=stamp(now), cancel_requested_by=by)
+    return touched(
+        job, now, cancel_requested_at=stamp(now), cancel_requested_by=by, detail=why or job.detail
+    )
+
+
+def cancel_words(job: Job) -> str:
+    """Who wished that it be cancelled, and why: what a running record says of itself is that."""
+    by = f" by {job.cancel_requested_by}" if job.cancel_requested_by else ""
+    why = f": {job.detail}" if job.is_cancelling and job.detail else ""
+    return f"cancelled{by}{why}"
 
 
 def overridden(job: Job, now: float, status: Status, node: str) -> Job:
@@ -117,7 +165,8 @@ def overridden(job: Job, now: float, status: Status, node: str) -> Job:
     if status is Status.PENDING:
         fields: dict[str, Any] = {**_NOT_RUNNING, "ended_at": None, "reason": None, "detail": None}
         fields |= {"cancel_requested_at": None, "cancel_requested_by": None}
-        return touched(job, now, status=status, **fields)
+        fields |= {"losses": 0, "quota_hits": 0}
+        return touched(job, now, status=status, messages=_closed(job), **fields)
     reason = Reason.OVERRIDE if status is Status.ERROR else None
     return touched(
         job,
@@ -128,6 +177,7 @@ def overridden(job: Job, now: float, status: Status, node: str) -> Job:
         pid=None,
         reason=reason,
         detail=None,
+        messages=_closed(job),
     )
 
 
@@ -146,6 +196,15 @@ def stale_attempt(job: Job, attempt: int | None) -> StaleAttempt | None:
     if job.status is not Status.RUNNING:
         return StaleAttempt(f"attempt {attempt} of job {job.job_id} is over: it is {job.status}")
     return None
+
+
+def _closed(job: Job) -> tuple[Message, ...]:
+    """An attempt takes its messages with it: the next one was not spoken to."""
+    if not job.messages:
+        return ()
+    from mam_core.messages import closed
+
+    return closed(job.messages)
 
 
 def _allow(job: Job, status: Status) -> None:

@@ -65,6 +65,10 @@ class StaleAttempt(TransitionRefused):
     title = "Old attempt"
 
 
+class Overtaken(TransitionRefused):
+    """The job changed between the look at it and the change of it."""
+
+
 class LockTimeout(MamError):
     """The registry's lock is held by another process."""
 

@@ -15,9 +15,12 @@ from typing import Any
 
 from mam_core.clock import parse_stamp, stamp
 from mam_core.errors import InvalidField, MamError
-from mam_core.records import MAX_PROMPT_BYTES, Broker, check_job_id
+from mam_core.record_parts import Broker
+from mam_core.records import MAX_PROMPT_BYTES, check_job_id
 
 _MAX_NAME = 200
+#: A key may hold a path.
+_MAX_KEY = 4500
 #: For every text that is neither prompt nor name, and for every list of them: with these bounds
 #: the longest record that can be registered is one that can be read again.
 _MAX_TEXT = 64 * 1024
@@ -25,6 +28,8 @@ _MAX_ITEMS = 1000
 _MAX_SHOWN = 40
 MAX_SECONDS = 9_999_999_999  #: 317 years; with it every moment has a date
 MAX_BYTES = 2**62
+MAX_COST = 1_000_000
+MAX_TOKENS = 10**12
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -127,13 +132,17 @@ def _prompt(value: Any, now: float) -> str:
     return str(value)
 
 
-def _name(value: Any, now: float) -> str:
+def _name(value: Any, now: float, most: int = _MAX_NAME) -> str:
     text = _text(value)
-    if not text or len(text) > _MAX_NAME:
-        raise ValueError(f"it must have 1 to {_MAX_NAME} characters")
+    if not text or len(text) > most:
+        raise ValueError(f"it must have 1 to {most} characters")
     if not text.isprintable():
         raise ValueError("it must not hold control characters")
     return text
+
+
+def _key(value: Any, now: float) -> str:
+    return _name(value, now, _MAX_KEY)
 
 
 def _seconds(value: Any, now: float) -> float:
@@ -153,6 +162,14 @@ def _integer(lowest: int, highest: int) -> Callable[[Any, float], int]:
         return value
 
     return check
+
+
+def _cost(value: Any, now: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("it must be a number of US dollars")
+    if not math.isfinite(value) or not 0 < value <= MAX_COST:
+        raise ValueError(f"it must be between 0 and {MAX_COST} US dollars, not {value:g}")
+    return value
 
 
 def _workdir(value: Any, now: float) -> str:
@@ -279,9 +296,11 @@ _CHECKS: dict[str, Callable[[Any, float], Any]] = {
     "after": _after,
     "group": _optional(_name),
     "priority": _integer(-1_000_000, 1_000_000),
-    "key": _optional(_name),
+    "key": _optional(_key),
     "max_attempts": _integer(1, 1000),
     "memory_max": _optional(_size),
+    "max_cost": _optional(_cost),
+    "max_tokens": _optional(_integer(1, MAX_TOKENS)),
     "not_before": _optional(_moment),
     "topic_prefix": _topic,
     "broker": _broker,

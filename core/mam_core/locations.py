@@ -15,6 +15,7 @@ LEGACY_REGISTRY_DIR = os.path.join(".hermes", "jobs")
 LOGS_NAME = "delegate_job_logs"
 
 REGISTRY_VARIABLE = "MAM_REGISTRY_DIR"
+STORE_VARIABLE = "MAM_STORE"
 LOGS_VARIABLE = "DELEGATE_JOB_LOGS_DIR"
 
 
@@ -49,6 +50,13 @@ def registry_place(
         words = f"{left} jobs are still in {LEGACY_REGISTRY_DIR} and not shown"
         return Place(ours, f"{words}; `mam migrate` moves them")
     return Place(ours)
+
+
+def realm_of(registry_path: str) -> str:
+    """Eight hex digits by which things outside of a registry's folder are known to belong to it."""
+    import hashlib  # most commands have nothing outside
+
+    return hashlib.sha256(os.fsencode(os.path.realpath(registry_path))).hexdigest()[:8]
 
 
 def logs_path(registry_path: str, environ: Mapping[str, str] | None = None) -> str:

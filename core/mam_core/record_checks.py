@@ -54,7 +54,7 @@ TEXT = Kind("a text", frozenset({str}))
 WHOLE = Kind("a whole number of 64 bits", frozenset({int}), _any_whole)
 COUNT = Kind("a whole number of 64 bits, not negative", frozenset({int}), _not_negative)
 NUMBER = Kind("a number", frozenset({int, float}))
-SECONDS = Kind("a positive number", frozenset({int, float}), _positive)
+POSITIVE = Kind("a positive number", frozenset({int, float}), _positive)
 FLAG = Kind("true or false", frozenset({bool}))
 TEXTS = Kind("a list of texts", frozenset({list, tuple}), _texts)
 
@@ -66,17 +66,17 @@ def checked(
     known: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for name, value in data.items():
-        kind = kinds.get(name)
-        if kind is None:
+        if name not in kinds:
             extra[name] = value
             continue
-        if type(value) not in kind.types and not _is_a(value, kind.types):
-            raise UnreadableRecord(f"its {name} is not {kind.words}")
-        if kind.convert is not None and value is not None:
+        words, types, convert = kinds[name]
+        if type(value) not in types and not _is_a(value, types):
+            raise UnreadableRecord(f"its {name} is not {words}")
+        if convert is not None and value is not None:
             try:
-                value = kind.convert(value)
+                value = convert(value)
             except TypeError:
-                raise UnreadableRecord(f"its {name} is not {kind.words}") from None
+                raise UnreadableRecord(f"its {name} is not {words}") from None
         known[name] = value
     return known, extra
 

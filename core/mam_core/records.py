@@ -11,22 +11,23 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from os.path import join, normpath
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mam_core.errors import BadJobId, BadStatus, UnreadableRecord
 from mam_core.frozen import frozen
 from mam_core.record_checks import (
     COUNT,
-    FLAG,
-    NUMBER,
-    SECONDS,
+    POSITIVE,
     TEXT,
     TEXTS,
     WHOLE,
     Kind,
     checked,
 )
+from mam_core.record_parts import NOTHING, Broker, Lease
+
+if TYPE_CHECKING:
+    from mam_core.messages import Message
 
 SCHEMA_VERSION = 1
 DEFAULT_TIMEOUT_SEC = 3600
@@ -98,6 +99,7 @@ class Reason(StrEnum):
     IDLE_TIMEOUT = "idle timeout"
     OOM = "oom"
     LOST = "lost"  #: the agent or its host is gone
+    STOPPED = "worker stopped"  #: its worker was asked to end, and handed it back
     CANCELLED = "cancelled"
     VALIDATION = "validation"  #: an artifact is missing or the validate command failed
     QUOTA = "quota"
@@ -105,74 +107,6 @@ class Reason(StrEnum):
     REFUSED = "refused"  #: the agent was not permitted to do what it needed
     OVERRIDE = "override"  #: a person set the status by hand
     OTHER = "other"  #: a word that another tool wrote
-
-
-# Named tuples rather than data classes, which take a millisecond each to make at every start.
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-class Broker(NamedTuple):
-    """Where the events of a job go."""
-
-    host: str = "127.0.0.1"
-    port: int = 1883
-    tls: bool = False
-    username: str | None = None
-    password: str | None = None
-    extra: Mapping[str, Any] = _NOTHING
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "host": self.host,
-            "port": self.port,
-            "tls": self.tls,
-            "username": self.username,
-            "password": self.password,
-            **self.extra,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Broker:
-        known, extra = checked(data, _BROKER_KINDS)
-        return cls(**known, extra=extra)
-
-
-class Lease(NamedTuple):
-    """A worker's claim on time: gone when it is not renewed within `ttl_sec`.
-
-    It is dated on the boot clock of its host, so that a step of the wall clock
-    neither ends it early nor keeps it alive.
-    """
-
-    owner: str
-    ttl_sec: float
-    node: str = ""
-    boot_id: str = ""
-    since_boot: float = 0.0
-    renewals: int = 0
-    renewed_at: str = ""
-    extra: Mapping[str, Any] = _NOTHING
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "owner": self.owner,
-            "ttl_sec": self.ttl_sec,
-            "node": self.node,
-            "boot_id": self.boot_id,
-            "since_boot": self.since_boot,
-            "renewals": self.renewals,
-            "renewed_at": self.renewed_at,
-            **self.extra,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Lease:
-        known, extra = checked(data, _LEASE_KINDS)
-        for name in ("owner", "ttl_sec"):
-            if name not in known:
-                raise UnreadableRecord(f"its lease has no {name}")
-        return cls(**known, extra=extra)
 
 
 @frozen
@@ -201,6 +135,8 @@ class Job:
     attempt: int = 0  #: grows at every claim, never reused: the fence
     failures: int = 0  #: counts against `max_attempts`
     max_attempts: int = 1
+    losses: int = 0  #: attempts lost in a row; bounded, so that no job goes round for ever
+    quota_hits: int = 0  #: attempts that met a usage limit in a row; each waits longer
     priority: int = 0
     group: str | None = None
     key: str | None = None
@@ -210,6 +146,10 @@ class Job:
     workdir: str | None = None
     validate: str | None = None
     memory_max: int | None = None  #: bytes
+    max_cost: float | None = None  #: US dollars that one attempt may cost
+    max_tokens: int | None = None  #: tokens that one attempt may use
+    resume: str | None = None  #: the agent's own session that the attempt is to take up
+    agent_session_id: str | None = None  #: the agent's own session that the last attempt was in
     node: str | None = None
     pid: int | None = None
     lease: Lease | None = None
@@ -219,7 +159,8 @@ class Job:
     detail: str | None = None
     cancel_requested_at: str | None = None
     cancel_requested_by: str | None = None
-    extra: Mapping[str, Any] = _NOTHING
+    messages: tuple[Message, ...] = ()  #: to the agent, from a person
+    extra: Mapping[str, Any] = NOTHING
 
     @property
     def is_live(self) -> bool:
@@ -262,6 +203,7 @@ class Job:
         data["broker"] = self.broker.to_dict()
         if self.lease is not None:
             data["lease"] = self.lease.to_dict()
+        data["messages"] = [message.to_dict() for message in self.messages]
         data.update(self.extra)
         return data
 
@@ -324,77 +266,6 @@ def _make(values: dict[str, Any]) -> Job:
     return job
 
 
-class Summary(NamedTuple):
-    """What a list shows of a job: everything but the body, cheap enough for 100,000 of them."""
-
-    job_id: str
-    status: Status
-    agent: str
-    agent_session: str
-    group: str | None
-    priority: int
-    order: int
-    attempt: int
-    created_at: str
-    updated_at: str
-    started_at: str | None
-    ended_at: str | None
-    reason: Reason | None
-    cancel_requested_at: str | None
-    last_seq: int
-    head: str  #: the beginning of the prompt
-
-    @classmethod
-    def of(cls, job: Job) -> Summary:
-        return cls(
-            job.job_id,
-            job.status,
-            job.agent,
-            job.agent_session,
-            job.group,
-            job.priority,
-            claim_order(job),
-            job.attempt,
-            job.created_at,
-            job.updated_at,
-            job.started_at,
-            job.ended_at,
-            job.reason,
-            job.cancel_requested_at,
-            job.last_seq,
-            job.prompt[:HEAD_CHARS],
-        )
-
-
-HEAD_CHARS = 200
-
-
-class Unreadable(NamedTuple):
-    """A file named like a record that is none; it costs one row, never the list."""
-
-    job_id: str
-    error: str
-
-    def to_dict(self) -> dict[str, str]:
-        return {"job_id": self.job_id, "status": "unreadable", "error": self.error}
-
-
-def claim_order(job: Job) -> int:
-    """Where a job stands among those of its priority.
-
-    A record of another tool has no `order`; its time of creation stands in, on
-    the same scale.
-    """
-    if job.order is not None:
-        return job.order
-    from mam_core.clock import parse_stamp
-
-    try:
-        return int(parse_stamp(job.created_at) * 1_000_000)
-    except ValueError:
-        return 0
-
-
 # -- reading ---------------------------------------------------------------------------------
 
 
@@ -418,24 +289,17 @@ def _job_id(value: Any) -> str:
     return str(value)
 
 
+def _messages(value: Any) -> tuple[Message, ...]:
+    """Hardly any job has some, and a claim should not pay for what it does not meet."""
+    if not value:
+        return ()
+    from mam_core.messages import Message
+
+    return tuple(map(Message.from_dict, value))
+
+
 _OBJECT = frozenset({dict})
 
-_BROKER_KINDS: dict[str, Kind] = {
-    "host": TEXT,
-    "port": COUNT,
-    "tls": FLAG,
-    "username": TEXT.or_null(),
-    "password": TEXT.or_null(),
-}
-_LEASE_KINDS: dict[str, Kind] = {
-    "owner": TEXT,
-    "ttl_sec": SECONDS,
-    "node": TEXT,
-    "boot_id": TEXT,
-    "since_boot": NUMBER,
-    "renewals": COUNT,
-    "renewed_at": TEXT,
-}
 _JOB_KINDS: dict[str, Kind] = {
     "schema_version": WHOLE,
     "job_id": Kind("a job id", frozenset({str}), _job_id),
@@ -447,8 +311,8 @@ _JOB_KINDS: dict[str, Kind] = {
     "agent_session": TEXT,
     "broker": Kind("an object", _OBJECT, Broker.from_dict),
     "topic_prefix": TEXT,
-    "timeout_sec": SECONDS,
-    "idle_timeout_sec": SECONDS,
+    "timeout_sec": POSITIVE,
+    "idle_timeout_sec": POSITIVE,
     "expected_artifacts": TEXTS,
     "last_seq": COUNT,
     "auth_token": TEXT.or_null(),
@@ -457,6 +321,8 @@ _JOB_KINDS: dict[str, Kind] = {
     "attempt": COUNT,
     "failures": COUNT,
     "max_attempts": COUNT,
+    "losses": COUNT,
+    "quota_hits": COUNT,
     "priority": WHOLE,
     "group": TEXT.or_null(),
     "key": TEXT.or_null(),
@@ -466,6 +332,10 @@ _JOB_KINDS: dict[str, Kind] = {
     "workdir": TEXT.or_null(),
     "validate": TEXT.or_null(),
     "memory_max": COUNT.or_null(),
+    "max_cost": POSITIVE.or_null(),
+    "max_tokens": COUNT.or_null(),
+    "resume": TEXT.or_null(),
+    "agent_session_id": TEXT.or_null(),
     "node": TEXT.or_null(),
     "pid": WHOLE.or_null(),
     "lease": Kind("an object", _OBJECT, Lease.from_dict).or_null(),
@@ -475,4 +345,5 @@ _JOB_KINDS: dict[str, Kind] = {
     "detail": TEXT.or_null(),
     "cancel_requested_at": TEXT.or_null(),
     "cancel_requested_by": TEXT.or_null(),
+    "messages": Kind("a list of messages", frozenset({list, tuple}), _messages),
 }

@@ -7,14 +7,15 @@ there but also those before it in its own batch.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mam_core import fields
 from mam_core.audit import warn
 from mam_core.clock import stamp
 from mam_core.errors import InvalidField, TransitionRefused
-from mam_core.events.public_brokers import is_public
+from mam_core.events.public_brokers import public_warning
+from mam_core.record_parts import Broker
 from mam_core.records import Job, Status
 from mam_core.stores.base import Transaction
 
@@ -43,9 +44,17 @@ def checked(request: Mapping[str, Any], now: float) -> dict[str, Any]:
 class Registration:
     """A batch in the making: `jobs` are to be inserted, `answers` go back to the caller."""
 
-    def __init__(self, tx: Transaction, now: float, *, allow_collision: bool = False) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        now: float,
+        *,
+        allow_collision: bool = False,
+        broker: Callable[[], Broker] = Broker,
+    ) -> None:
         self._tx = tx
         self._allow_collision = allow_collision
+        self._broker = broker
         self._by_place: dict[str, str] = {}
         self._now = now
         self._order = max(tx.last_order(), int(now * 1_000_000) - 1)
@@ -62,6 +71,8 @@ class Registration:
             self.answers.append(Registered(live, existed=True))
             return
         check_parents(self._tx, values.get("after", ()))
+        if "broker" not in values:
+            values = {**values, "broker": self._broker()}
         job_id = self._fresh_id()
         self._order += 1
         job = self.jobs[job_id] = Job(
@@ -76,11 +87,8 @@ class Registration:
         if not self._allow_collision:
             self._check_places(job)
         self._by_place |= dict.fromkeys(job.artifact_paths, job_id)
-        if is_public(job.broker.host):
-            warn(
-                f"job {job_id} names the public broker {job.broker.host}: "
-                "anyone can read and forge its events"
-            )
+        if warning := public_warning(job.broker.host, f"the events of job {job_id}"):
+            warn(warning)
         if key:
             self._by_key[key] = job_id
         words = values["agent_session"], values["prompt"]

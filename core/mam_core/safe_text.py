@@ -53,6 +53,21 @@ def clip(text: str, cells: int) -> str:
     return text[: bisect_right(ends, cells - 1)] + ELLIPSIS
 
 
+def fitting(text: str, cells: int) -> int:
+    """How many characters of a safe text stand in at most `cells` columns."""
+    if cells <= 0:
+        return 0
+    if text.isascii():
+        return min(len(text), cells)
+    # Few characters stand in no column of their own, and never more than their marks may be.
+    ends: list[int] = []
+    for reach in (cells + 1, (cells + 1) * (1 + MAX_MARKS)):
+        ends = list(accumulate(map(_WIDTHS.__getitem__, text[:reach])))
+        if ends[-1] > cells or len(ends) == len(text):
+            break
+    return bisect_right(ends, cells)
+
+
 def pad(text: str, cells: int) -> str:
     """A safe text, clipped or filled up with spaces to exactly `cells` columns."""
     clipped = clip(text, cells)

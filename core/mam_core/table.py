@@ -9,11 +9,11 @@ by column, so that a column of plain text costs no Python per cell.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import repeat
+from types import MappingProxyType
 from typing import NamedTuple
 
-from mam_core.safe_text import cell_width, clip, one_line, pad
+from mam_core.safe_text import ELLIPSIS, cell_width, one_line, pad
 
 GAP = "  "
 #: A column that may be cut keeps at least this much, unless it says otherwise.
@@ -22,8 +22,7 @@ LEAST = 8
 _RESET = "\x1b[0m"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A heading over cells of foreign text."""
 
     heading: str
@@ -32,7 +31,7 @@ class Column:
     least: int = LEAST  #: what a flexible column keeps
     most: int | None = None  #: what it takes at most, even where there is room
     leaves: int = 0  #: goes when there is no room for all: the lowest first; 0 stays
-    colours: Mapping[str, str] = field(default_factory=dict)  #: cell to terminal code
+    colours: Mapping[str, str] = MappingProxyType({})  #: cell to terminal code
 
 
 def age(seconds: float) -> str:
@@ -130,7 +129,7 @@ def _sized(laid: _Laid) -> list[str]:
         return [pad(cell, width) for cell in cells]
     if natural > width:
         # Plain text with an ellipsis still has one column a character.
-        cells = [clip(cell, width) for cell in cells]
+        cells = [text if len(text) <= width else text[: width - 1] + ELLIPSIS for text in cells]
     return list(map(str.ljust, cells, repeat(width)))
 
 

@@ -23,15 +23,17 @@ except ModuleNotFoundError:
 
 from mam_core import api, codec
 from mam_core.api import next_seq, registry_lock
-from mam_core.audit import AuditEvent, AuditLine, AuditLog, warn
+from mam_core.audit import AuditEvent, AuditLine, warn
+from mam_core.audit_base import Audit
 from mam_core.clock import fine_stamp, stamp
 from mam_core.errors import JobNotFound, MamError
 from mam_core.events.backoff import with_retry
 from mam_core.events.signature import verify as verify_hmac
 from mam_core.locations import DEFAULT_REGISTRY_DIR as _DEFAULT_REGISTRY_DIR
 from mam_core.locations import logs_path, registry_place
-from mam_core.records import REDACTED, SCHEMA_VERSION, Broker, Job, Status, check_job_id
-from mam_core.wiring import open_registry
+from mam_core.record_parts import Broker
+from mam_core.records import REDACTED, SCHEMA_VERSION, Job, Status, check_job_id
+from mam_core.wiring import open_audit, open_registry
 
 DEFAULT_REGISTRY_DIR = Path(_DEFAULT_REGISTRY_DIR)
 LOGS_DIR: Path  #: follows DELEGATE_JOB_LOGS_DIR and the working directory whenever it is read
@@ -94,32 +96,48 @@ def update_job_status(
 # -- the broker --------------------------------------------------------------------------------
 
 
-def broker_config_from_env() -> dict[str, Any]:
+def broker_config_from_env(
+    registry_dir: str | os.PathLike[str] | None = None,
+) -> dict[str, Any]:
     """Where to connect: the MQTT_* variables, else ``mam.toml``, else the embedded broker."""
-    from mam_core.events.connection import resolve
-
-    return resolve().to_dict()
+    return _resolved(None, registry_dir)
 
 
-def broker_config_from_job(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Where to connect for a job: its record; a variable wins only where it is set."""
-    from mam_core.events.connection import resolve
+def broker_config_from_job(
+    job: Mapping[str, Any], registry_dir: str | os.PathLike[str] | None = None
+) -> dict[str, Any]:
+    """Where to connect for a job: its record; a variable wins only where it is set.
 
-    return resolve(Broker.from_dict(job.get("broker") or {})).to_dict()
+    The login of the embedded broker is looked up in the registry; in what an agent runs, it is
+    the one that may tell events and hear none.
+    """
+    return _resolved(Broker.from_dict(job.get("broker") or {}), registry_dir)
 
 
 def make_client(config: Mapping[str, Any] | None = None, client_id: str | None = None) -> Any:
     """A paho client (callback API 2) with login, TLS and an id of its own; not yet connected."""
-    from mam_core.events.connection import Connection, resolve
+    from mam_core.events.connection import Connection
+    from mam_core.wiring import mqtt_client
 
+    known = Connection.from_dict(_resolved() if config is None else config)
     try:
-        from mam_core.events.mqtt import new_client
+        return mqtt_client(known, client_id)
     except ModuleNotFoundError as missing:
         raise MamError(
             f"this Python ({sys.executable}) has no {missing.name}: install paho-mqtt 2, "
             "or run the script with the Python of mam's .venv"
         ) from None
-    return new_client(resolve() if config is None else Connection.from_dict(config), client_id)
+
+
+def _resolved(
+    broker: Broker | None = None, registry_dir: str | os.PathLike[str] | None = None
+) -> dict[str, Any]:
+    from mam_core.config import load
+    from mam_core.events.connection import resolve, role_here
+
+    config = load()
+    path = registry_place(_text(registry_dir) or config.registry_dir).path
+    return resolve(broker, config, registry_path=path, role=role_here()).to_dict()
 
 
 # -- the audit log, writing --------------------------------------------------------------------
@@ -195,9 +213,9 @@ def list_logged_jobs() -> list[str]:
     return _audit_log().job_ids()
 
 
-def _audit_log() -> AuditLog:
+def _audit_log() -> Audit:
     """Looked up each time, because the environment may change after the import."""
-    return AuditLog(logs_path(registry_place().path))
+    return open_audit()
 
 
 def _without_secrets(value: Any) -> Any:

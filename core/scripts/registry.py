@@ -21,4 +21,4 @@ __all__ = ["next_seq", "pick_pending", "register_job", "registry_lock", "update_
 if __name__ == "__main__":
     from mam_core.cli.main import entry
 
-    sys.exit(entry("registry.py"))
+    entry("registry.py")

@@ -181,3 +181,21 @@ def is_one_sentence(err: str) -> bool:
 
 def environment(**changes: str) -> dict[str, str]:
     return {**os.environ, **changes}
+
+
+@pytest.fixture
+def asking(mam: Mam, frozen: FakeClock, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A leased job whose agent asks something that would harm a terminal."""
+    monkeypatch.setattr("mam_core.operations.relay.leave_behind", lambda *args, **more: True)
+    job_id = mam.register()
+    mam.ok("pick", "--label", "tmux:a")
+    mam.ok("heartbeat", job_id, "--owner", "w1")
+    sign = {
+        "state": "waiting",
+        "channel": "hook",
+        "rule": "PermissionRequest",
+        "at": frozen.now(),
+        "words": "rm -r \x1b[2J\u202e x?",
+    }
+    mam.ok("publish", "--job", job_id, "--event", "state", "--data", json.dumps(sign))
+    return job_id

@@ -25,6 +25,7 @@ VERBS_WITH_A_JOB = [
     ["clean"],
     ["heartbeat"],
     ["why"],
+    ["diff"],
 ]
 
 

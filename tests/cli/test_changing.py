@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -360,3 +361,14 @@ class TestHeartbeat:
     @pytest.mark.parametrize("ttl", ["0", "-3", "x"])
     def test_lasts_some_time(self, mam: Mam, job_id: str, ttl: str) -> None:
         assert mam("heartbeat", job_id, "--ttl", ttl).code == 2
+
+
+class TestExport:
+    def test_all_jobs_or_those_that_are_named(self, mam: Mam, tmp_path: Path) -> None:
+        first, second = (mam.register(words) for words in ("one", "two"))
+        mam.ok("export", "-o", str(tmp_path / "all.csv"))
+        assert len((tmp_path / "all.csv").read_text().splitlines()) == 3
+        said = mam.ok("export", second, "--output", str(tmp_path / "one.json"))
+        assert (said.out, first in (tmp_path / "one.json").read_text()) == ("", False)
+        again = mam("export", "-o", str(tmp_path / "all.csv"))
+        assert (again.code, "is there already" in again.err) == (1, True)

@@ -47,6 +47,35 @@ def test_golden_timeline(mam: Mam, frozen: FakeClock) -> None:
     )
 
 
+def test_what_is_made_of_parts_is_told_in_words(mam: Mam) -> None:
+    """F7: lines of the worker hold tables and lists, and a person is no Python."""
+    job_id = mam.register("p")
+    ended = {
+        "event": "attempt_ended",
+        "attempt": 1,
+        "tokens": {"input": 20, "output": 3},
+        "git": {"commit": None, "dirty": True},
+        "checks": [
+            {"what": "a.txt", "passed": False, "words": "artifact a.txt is\x1b[2J missing"},
+            {"what": "b", "passed": True},
+        ],
+        "notes": [],
+        "names": ["x", "y"],
+        "killed": 0,
+        "late": False,
+    }
+    line = {"n": 2, "timestamp": "2026-06-19T09:31:02.000Z", "job_id": job_id, **ended}
+    with log_of(mam, job_id).open("a") as log:
+        log.write(json.dumps(line) + "\n")
+    assert mam.ok("logs", job_id, "--tail", "1").out == (
+        "2026-06-19T09:31:02.000Z  attempt_ended     #1   "
+        "tokens=(input=20 output=3) git=(dirty=yes) "
+        "checks=[(artifact a.txt is\\x1b[2J missing), (what=b passed=yes)] "
+        "names=[x, y] killed=0 late=no\n"
+    )
+    assert json.loads(mam.ok("logs", job_id, "--tail", "1", "--json").out) == line
+
+
 @pytest.fixture
 def long(mam: Mam) -> str:
     """A job with thirty events."""

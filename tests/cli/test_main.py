@@ -23,8 +23,10 @@ from mam_core.version import __version__
 from tests.cli.conftest import Mam, Process, environment, execute, is_one_sentence
 
 ISSUE_VERBS = (  # noqa: SIM905 — as the issue lists them
-    "register list get status pick logs cancel retry edit clean pause resume heartbeat "
-    "migrate config why completion"
+    "register list get status pick logs verify cancel retry edit clean pause resume heartbeat "
+    "publish watch wait submit work relay migrate broker config why completion "
+    "diff say answer interrupt broadcast spawn sessions attach stop restore doctor "
+    "console demo export attention replay nodes node output dispatch"
 ).split()
 
 
@@ -52,19 +54,25 @@ class TestHelp:
         flags = (  # noqa: SIM905 — as the issue lists them
             "--prompt --prompt-file --agent --agent-session --model --timeout --idle-timeout "
             "--workdir --artifact --validate --after --group --priority --key --max-attempts "
-            "--memory-max --not-before --token --topic-prefix --broker-host --broker-port "
-            "--broker-tls --broker-username --broker-password-file --bulk"
+            "--memory-max --max-cost --max-tokens --not-before --token --topic-prefix "
+            "--broker-host --broker-port --broker-tls --broker-username "
+            "--broker-password-file --bulk"
         ).split()
         for flag in flags:
             assert f"{flag} " in text or f"{flag}\n" in text or f"{flag}]" in text, flag
 
-    def test_without_a_verb_is_on_stderr(self, mam: Mam) -> None:
-        for words in ([], ["--registry-dir", "x"]):
+    def test_without_a_verb_the_console_says_that_it_needs_a_terminal(self, mam: Mam) -> None:
+        for words in (
+            [],
+            ["--registry-dir", "x"],
+            ["--filter", "x"],
+            ["--read-only"],
+            ["--no-mouse"],
+            ["console"],
+        ):
             answer = mam(*words)
             assert (answer.code, answer.out) == (2, "")
-            said, usage, *_ = answer.err.splitlines()
-            assert said == "mam: the console is not there yet: name a verb"
-            assert usage.startswith("usage: mam ")
+            assert answer.err.startswith("mam: the console needs a terminal, and standard ")
 
     def test_is_also_a_verb(self, mam: Mam) -> None:
         assert mam.ok("help") == mam.ok("--help")
@@ -126,6 +134,7 @@ class TestTheRegistryOption:
             ["cancel", job_id],
             ["status", job_id, "--set", "error"],
             ["retry", job_id],
+            ["verify", job_id],
             ["cancel", job_id],
             ["logs", job_id],
             ["logs", "--list"],

@@ -70,6 +70,7 @@ class TestOneJob:
             *("--validate", "test -s a.txt", "--after", parent, "--group", "night"),
             *("--priority", "-5", "--key", "nightly", "--max-attempts", "3"),
             *("--memory-max", "8G", "--not-before", "+10m", "--token"),
+            *("--max-cost", "2.50", "--max-tokens", "200000"),
             *("--topic-prefix", "jobs/mine", "--broker-host", "broker.lan"),
             *("--broker-port", "8883", "--broker-tls", "--broker-username", "u"),
             *("--broker-password-file", secret),
@@ -82,6 +83,7 @@ class TestOneJob:
         assert record["after"] == [parent]
         assert (record["group"], record["priority"], record["key"]) == ("night", -5, "nightly")
         assert (record["max_attempts"], record["memory_max"]) == (3, 8 * 2**30)
+        assert (record["max_cost"], record["max_tokens"]) == (2.5, 200_000)
         assert record["not_before"] == "2026-06-19T09:40:00Z"
         assert len(record["auth_token"]) == 43
         assert record["topic_prefix"] == "jobs/mine"
@@ -338,3 +340,21 @@ class TestManyJobs:
 
     def test_share_no_prompt(self, mam: Mam) -> None:
         assert mam("register", "--bulk", "x", "--prompt", "p").code == 2
+
+
+def test_a_template_says_what_is_not_said(mam: Mam) -> None:
+    (mam.folder / "mam.toml").write_text(
+        '[templates.review]\nagent = "codex"\nagent_session = "tmux:r"\ntimeout_sec = 60\n'
+        'not_before = "+1h"\nauth_token = true\n[defaults]\ntimeout_sec = 90\n'
+    )
+    job_id = mam.ok("register", "--template", "review", "--prompt", "p", "--timeout", "9").out
+    record = mam.record(job_id.strip())
+    assert (record["agent"], record["timeout_sec"]) == ("codex", 9)
+    assert record["not_before"] is not None
+    assert record["auth_token"]
+    (mam.folder / "many").write_text('{"prompt": "1"}\n{"prompt": "2", "agent": "own"}\n')
+    one, two = map(mam.record, mam.ok("register", "--bulk", "many", "--template", "review").lines)
+    assert (one["agent"], two["agent"], one["timeout_sec"]) == ("codex", "own", 60)
+    answer = mam("register", "--template", "nope", "--prompt", "p")
+    assert answer.code == 1
+    assert answer.err == "mam: there is no template 'nope'; templates: review\n"

@@ -10,17 +10,20 @@ import pytest
 
 from mam_core.registry import Registry
 from tests.support.clock import FakeClock
-from tests.support.stores import STORES
+from tests.support.stores import STORES, postgres
 
 MakeRegistry = Callable[..., Registry]
 
 
-@pytest.fixture(params=list(STORES))
+@pytest.fixture(params=[*STORES, "postgres"])
 def make_registry(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
 ) -> Iterator[MakeRegistry]:
     """Opens the registry under test; called again, one more handle on the same one."""
-    open_store = STORES[request.param](tmp_path)
+    if request.param == "postgres":
+        open_store = postgres(tmp_path, request.getfixturevalue("postgres_schema"))
+    else:
+        open_store = STORES[request.param](tmp_path)
     opened: list[Registry] = []
 
     def make(**given: Any) -> Registry:

@@ -254,6 +254,15 @@ class TestPauses:
         assert not registry.resume(kind, name), "it was already open"
         assert held in claim_all(registry)
 
+    def test_a_host_that_is_drained_claims_nothing_and_others_do(self, registry: Registry) -> None:
+        job_id = add(registry)
+        registry.pause(GateKind.NODE, registry.node)
+        assert claim_all(registry) == []
+        assert registry.refusals(job_id) == [], "it is the host that waits, not the job"
+        here, registry.node = registry.node, "another"
+        assert claim_all(registry) == [job_id]
+        registry.node = here
+
     def test_a_pause_with_an_end_lifts_itself(self, registry: Registry, clock: FakeClock) -> None:
         job_id = add(registry)
         registry.pause(GateKind.ALL, until="2026-06-19T09:31:00Z")

@@ -15,6 +15,15 @@ from tests.support.jobs import WORKER, add, in_status, running
 ANY = list(Status)
 
 
+def test_those_that_wait_are_counted_by_label(registry: Registry) -> None:
+    assert dict(registry.store.queued()) == {}
+    add(registry)
+    add(registry, "another")
+    add(registry, agent_session="beta")
+    running(registry, agent_session="gamma")
+    assert dict(registry.store.queued()) == {"alpha": 2, "beta": 1}
+
+
 class TestCancel:
     def test_a_pending_job_is_cancelled_at_once(self, registry: Registry) -> None:
         """O11, O14."""

@@ -93,6 +93,8 @@ class TestANewRecord:
             "key": "nightly",
             "max_attempts": 3,
             "memory_max": "8G",
+            "max_cost": 2.5,
+            "max_tokens": 200_000,
             "not_before": "+10m",
             "topic_prefix": "lab/one",
             "broker": {"host": "broker.lan", "port": 8883, "tls": True, "password": "hidden"},
@@ -107,6 +109,7 @@ class TestANewRecord:
         assert job.after == (parent,)
         assert (job.group, job.priority, job.key, job.max_attempts) == ("night", 7, "nightly", 3)
         assert job.memory_max == 8 * 2**30
+        assert (job.max_cost, job.max_tokens) == (2.5, 200_000)
         assert job.not_before == "2026-06-19T09:40:00Z"
         assert job.events_topic == "lab/one/events"
         assert (job.broker.host, job.broker.port, job.broker.tls) == ("broker.lan", 8883, True)
@@ -230,6 +233,20 @@ class TestRefusals:
             ({"max_attempts": 0}, "max_attempts"),
             ({"memory_max": "8Q"}, "memory_max"),
             ({"memory_max": 0}, "memory_max"),
+            ({"max_cost": 0}, "max_cost"),
+            ({"max_cost": -1}, "max_cost"),
+            ({"max_cost": float("nan")}, "max_cost"),
+            ({"max_cost": float("inf")}, "max_cost"),
+            ({"max_cost": 10**400}, "max_cost"),
+            ({"max_cost": "2"}, "max_cost"),
+            ({"max_cost": True}, "max_cost"),
+            ({"max_tokens": 0}, "max_tokens"),
+            ({"max_tokens": 1.5}, "max_tokens"),
+            ({"max_tokens": True}, "max_tokens"),
+            ({"resume": "session-1"}, "'resume' cannot be set"),
+            ({"agent_session_id": "session-1"}, "'agent_session_id' cannot be set"),
+            ({"losses": 0}, "'losses' cannot be set"),
+            ({"quota_hits": 0}, "'quota_hits' cannot be set"),
             ({"not_before": "tomorrow"}, "not_before"),
             ({"topic_prefix": "a/+/b"}, "topic_prefix"),
             ({"topic_prefix": "a/#"}, "topic_prefix"),

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from mam_core.errors import InvalidField, JobNotFound, StaleAttempt, TransitionRefused
+from mam_core.leases import LeaseTerms
 from mam_core.records import Job, Reason, Status
-from mam_core.registry import LeaseTerms, Registry
+from mam_core.registry import Registry
 from tests.contract.conftest import MakeRegistry
 from tests.support.clock import FakeClock
 from tests.support.jobs import WORKER, add, in_status, running

@@ -9,9 +9,10 @@ import pytest
 
 from mam_core.audit import AuditLine
 from mam_core.errors import JobNotFound, RegistryMissing
-from mam_core.records import Job, Status, Unreadable
+from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Gate, GateKind, Gates, Query
+from mam_core.summaries import Unreadable
 from tests.contract.conftest import MakeRegistry
 from tests.support.jobs import add, in_status, request
 
@@ -107,6 +108,36 @@ class TestReading:
         registry.retry(job_id)
         assert registry.get(job_id).extra == extra
         assert b'"colour"' in registry.store.raw(job_id)
+
+    def test_any_text_and_number_comes_back_as_it_was(self, registry: Registry) -> None:
+        """Fault 52: also what a database has no form for."""
+        strange = "a\0b\udc80c 별 \u202e \x1b[31m"
+        job = registry.get(add(registry)).evolve(
+            prompt=f"find {strange}",
+            agent=strange,
+            agent_session=strange,
+            group=strange,
+            key=strange,
+            node=strange,
+            order=2**62,
+            priority=-(2**62),
+            revision=2,
+        )
+        with registry.store.transaction() as tx:
+            tx.put(job, None)
+        assert registry.get(job.job_id) == job
+        (row,) = registry.store.find(Query(agent_session=strange))[0]
+        for query in (Query(agent=strange), Query(group=strange), Query(text=strange.upper())):
+            assert [body.job_id for body in registry.store.bodies(query)] == [job.job_id]
+        with registry.store.transaction() as tx:
+            assert tx.live_with_key(strange) == job.job_id
+            assert tx.live_twin(strange, job.prompt) == job.job_id
+            assert tx.live_with_key(strange.replace("\0", "")) is None
+        claimed = registry.claim(strange)
+        assert claimed is not None
+        assert claimed.agent == strange
+        assert registry.get(job.job_id) == claimed
+        assert row.job_id == job.job_id
 
     def test_lists_are_filtered_and_in_order_of_registration(self, registry: Registry) -> None:
         a = add(registry, "Find the STARS", agent="codex", group="night")

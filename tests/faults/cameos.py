@@ -9,8 +9,8 @@ import signal
 from pathlib import Path
 
 from mam_core.errors import TransitionRefused
+from mam_core.leases import LeaseTerms
 from mam_core.records import Status
-from mam_core.registry import LeaseTerms
 from tests.faults.diary import Act, Diary, Phase
 from tests.faults.ground import Ground
 from tests.faults.workload import facts_of

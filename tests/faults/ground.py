@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mam_core.audit import AuditLog
+from mam_core.config import load
 from mam_core.registry import Registry
 from mam_core.stores.base import Store
 from mam_core.stores.catalogue import Scan
@@ -36,11 +37,35 @@ class Ground:
     def diaries_dir(self) -> Path:
         return self.root / "diaries"
 
+    @property
+    def store_url(self) -> str:
+        """Where the records are; whoever plays finds it written down."""
+        try:
+            return (self.root / "store").read_text()
+        except FileNotFoundError:
+            return "files"
+
+    @property
+    def is_folder(self) -> bool:
+        return self.store_url == "files"
+
+    @property
+    def may_be_cut_off(self) -> bool:
+        """A server can go away in the middle of a call, and nobody knows what became of that."""
+        return self.store_url.startswith("postgresql")
+
+    def keep_in(self, store_url: str) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        (self.root / "store").write_text(store_url)
+
     def open(self) -> Registry:
-        return open_registry(str(self.registry_dir))
+        config = load(flags={"store.url": self.store_url})
+        return open_registry(str(self.registry_dir), config=config)
 
     def open_plainly(self) -> Store:
         """The records without anything derived from them, to see what is true."""
+        if not self.is_folder:
+            return self.open().store
         audit = AuditLog(str(self.logs_dir))
         return FilesStore(str(self.registry_dir), audit, catalogue=Scan())
 
@@ -54,7 +79,7 @@ class Ground:
 
 def recover(ground: Ground) -> None:
     """What the next user of a registry does without knowing: take the lock once."""
-    if not ground.registry_dir.exists():
+    if ground.is_folder and not ground.registry_dir.exists():
         return
     registry = ground.open()
     try:

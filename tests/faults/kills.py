@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +39,7 @@ class Tally:
     in_the_lock: int = 0  #: of those, how many hit the holder of the lock as it was marked
     stops: int = 0
     indexes: int = 0  #: how often the index was thrown away under the players
+    disturbances: int = 0  #: how often the server itself was killed
     jobs: int = 0
     claims: int = 0
     acknowledged: int = 0
@@ -50,6 +52,7 @@ class Tally:
             "in the lock": self.in_the_lock,
             "stops": self.stops,
             "indexes": self.indexes,
+            **({"servers": self.disturbances} if self.disturbances else {}),
             "jobs": self.jobs,
             "claims": self.claims,
             "acknowledged": self.acknowledged,
@@ -100,8 +103,18 @@ class Troupe:
         return self._nursery.start("play", role, str(self._ground.root), name, self._seed)
 
 
-def one_act(nursery: Nursery, ground: Ground, seed: str, kills: int, tally: Tally) -> None:
-    """Play, kill `kills` times at random, end everything, recover once, check."""
+def one_act(
+    nursery: Nursery,
+    ground: Ground,
+    seed: str,
+    kills: int,
+    tally: Tally,
+    disturb: Callable[[], None] | None = None,
+) -> None:
+    """Play, kill `kills` times at random, end everything, recover once, check.
+
+    `disturb` is called now and then: something else that happens to a registry.
+    """
     dice = random.Random(seed)
     ground.diaries_dir.mkdir(parents=True)
     troupe = Troupe(nursery, ground, seed)
@@ -125,6 +138,9 @@ def one_act(nursery: Nursery, ground: Ground, seed: str, kills: int, tally: Tall
             tally.kills += 1
             if dice.random() < 0.1:
                 tally.indexes += _throw_index_away(ground)
+                if disturb is not None:
+                    disturb()
+                    tally.disturbances += 1
     finally:
         troupe.end()
     found = check(ground)
@@ -152,16 +168,28 @@ def _count(ground: Ground, tally: Tally) -> None:
 
 
 def campaign(
-    nursery: Nursery, place: Path, seed: int, rounds: int, seconds: float = float("inf")
+    nursery: Nursery,
+    place: Path,
+    seed: int,
+    rounds: int,
+    seconds: float = float("inf"),
+    *,
+    store_url: Callable[[Path], str] | None = None,
+    disturb: Callable[[], None] | None = None,
 ) -> Tally:
-    """Acts until so many kills were made or so much time has passed."""
+    """Acts until so many kills were made or so much time has passed.
+
+    `store_url` names the store of each act by its root; without it, a folder of files.
+    """
     tally = Tally()
     end = time.monotonic() + seconds
     while tally.kills < rounds and time.monotonic() < end:
         kills = min(KILLS_PER_ACT, rounds - tally.kills)
         act_seed = f"{seed}+{tally.kills}"
         ground = Ground(place / act_seed)
-        one_act(nursery, ground, act_seed, kills, tally)
+        if store_url is not None:
+            ground.keep_in(store_url(ground.root))
+        one_act(nursery, ground, act_seed, kills, tally, disturb)
         ground.remove()
     return tally
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 import stat
@@ -66,7 +67,7 @@ def no_stray_file(scene: Scene) -> Iterator[str]:
     for job_id, history in scene.histories.items():
         folder = scene.ground.logs_dir / job_id
         repaired = any(line.get("event") == "log_repaired" for line in history.lines)
-        for path in folder.iterdir():
+        for path in folder.iterdir() if folder.exists() else ():
             expected = path.name in _LOG_FILES or (path.name == "torn.log" and repaired)
             if not expected and not is_temp_name(path.name):
                 yield f"a stray file in the audit log of job {job_id}: {path.name}"
@@ -98,6 +99,10 @@ def no_secret_in_the_history(scene: Scene) -> Iterator[str]:
         data = path.read_bytes()
         if any(needle in data for needle in needles):
             yield f"a secret stands in {path.relative_to(scene.ground.root)}"
+    for job_id, history in scene.histories.items():
+        told = json.dumps([history.lines, history.meta], ensure_ascii=False).encode()
+        if any(needle in told for needle in needles):
+            yield f"a secret stands in the history of job {job_id}"
 
 
 def the_index_agrees(scene: Scene) -> Iterator[str]:

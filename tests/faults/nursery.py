@@ -182,6 +182,7 @@ def _live(parent: int, task: Callable[..., Any], arguments: list[Any], hold: int
 def _main() -> None:
     import logging
 
+    import mam_core.stores.postgres  # noqa: F401 — a child that imports it plays no part meanwhile
     from tests.faults import cameos, single_acts, workload
 
     logging.getLogger("mam").setLevel(logging.CRITICAL)

@@ -13,9 +13,13 @@ from typing import Any
 
 from mam_core import codec
 from mam_core.audit import AuditLog
+from mam_core.audit_base import Audit
 from mam_core.errors import MamError
-from mam_core.records import Job, Status, Unreadable
+from mam_core.estate import Kind
+from mam_core.records import Job, Status
 from mam_core.stores.base import Query
+from mam_core.summaries import Unreadable
+from mam_core.wiring import estate_of
 from tests.faults.diary import Act, Entry, Phase, read_diaries
 from tests.faults.ground import Ground
 
@@ -78,6 +82,8 @@ class Scene:
 
 def look(ground: Ground) -> Scene:
     """Gather the scene; reads only, takes no lock."""
+    if not ground.is_folder:
+        return _look_into_database(ground)
     kept: list[Kept] = []
     unreadable: list[str] = []
     if ground.registry_dir.exists():
@@ -98,7 +104,21 @@ def look(ground: Ground) -> Scene:
     return Scene(ground, kept, unreadable, histories, read_diaries(ground.diaries_dir))
 
 
-def history_of(log: AuditLog, job_id: str) -> History:
+def _look_into_database(ground: Ground) -> Scene:
+    store = ground.open_plainly()
+    rows = list(store.bodies(Query()))
+    kept = [Kept(row) for row in rows if not isinstance(row, Unreadable)]
+    unreadable = [f"{row.job_id}: {row.error}" for row in rows if isinstance(row, Unreadable)]
+    for piece in estate_of(store).pieces():
+        if piece.kind is Kind.ARCHIVED:
+            batch, _, job_id = piece.name.rpartition("/")
+            kept.append(Kept(codec.decode_job(piece.data, job_id), batch))
+    histories = {job_id: history_of(store.audit, job_id) for job_id in store.audit.job_ids()}
+    store.close()
+    return Scene(ground, kept, unreadable, histories, read_diaries(ground.diaries_dir))
+
+
+def history_of(log: Audit, job_id: str) -> History:
     """The audit log of one job, read without skipping what is broken."""
     lines: list[dict[str, Any]] = []
     broken: list[bytes] = []

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from mam_core.errors import MamError
+from mam_core.leases import LeaseTerms
 from mam_core.records import Reason, Status
-from mam_core.registry import LeaseTerms, Registry
+from mam_core.registry import Registry
 from mam_core.stores.base import GateKind, Query
 from tests.faults.ground import Ground, recover
 from tests.faults.workload import CANARY_PASSWORD, CANARY_TOKEN

@@ -19,10 +19,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mam_core.errors import JobNotFound, LockTimeout, TransitionRefused
-from mam_core.records import Job, Reason, Status, Summary
-from mam_core.registry import LeaseTerms, Registry
+from mam_core.errors import JobNotFound, LockTimeout, StoreError, TransitionRefused
+from mam_core.leases import LeaseTerms
+from mam_core.records import Job, Reason, Status
+from mam_core.registry import Registry
 from mam_core.stores.base import GateKind, Query
+from mam_core.summaries import Summary
 from tests.faults.diary import Act, Diary, Phase, open_call
 from tests.faults.ground import Ground
 
@@ -305,7 +307,10 @@ class Player:
                 said = {"error": type(refusal).__name__, "message": str(refusal)}
                 self.diary.write(Phase.REFUSED, act, facts | said)
             return None
-        except Exception:
+        except Exception as problem:
+            if isinstance(problem, StoreError) and self.ground.may_be_cut_off:
+                time.sleep(0.05)  # as if we had been killed: whether it was done, nobody knows
+                return None
             self.diary.write(Phase.BROKEN, act, facts | {"traceback": traceback.format_exc()})
             return None
         if not quiet:

@@ -13,12 +13,13 @@ from typing import Any
 
 from mam_core.audit import AuditLog
 from mam_core.disk import Folder
-from mam_core.records import ENDED, Status, Unreadable
+from mam_core.records import ENDED, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query, Want
 from mam_core.stores.catalogue import Answers, Scan, ScanAnswers
 from mam_core.stores.files import FilesStore
 from mam_core.stores.index import INDEX_FOLDER, INDEX_NAME, Index
+from mam_core.summaries import Unreadable
 from tests.support.clock import FakeClock
 
 LABELS = ("alpha", "beta")
@@ -42,7 +43,7 @@ class OneScan(Scan):
     def __init__(self) -> None:
         self._read: ScanAnswers | None = None
 
-    def answers(self, folder: Folder) -> Answers:
+    def latest(self, folder: Folder) -> Answers:
         if self._read is None:
             self._read = ScanAnswers(folder)
         return self._read

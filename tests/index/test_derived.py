@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from mam_core.errors import InvalidField, JobNotFound, TransitionRefused, UnreadableRecord
+from mam_core.leases import LeaseTerms
 from mam_core.records import Reason, Status
-from mam_core.registry import LeaseTerms, Registry
+from mam_core.registry import Registry
 from mam_core.stores.base import GateKind
 from tests.index.site import (
     AGENTS,
@@ -50,6 +51,7 @@ _FIELDS = st.fixed_dictionaries(
     optional={
         "group": st.sampled_from(GROUPS),
         "priority": st.integers(-2, 2),
+        "timeout_sec": st.sampled_from([90, 2.5]),
         "not_before": st.sampled_from(["+10m", "2020-01-01T00:00:00Z"]),
         "workdir": st.sampled_from(["/", "/tmp"]),
         "expected_artifacts": st.just(["out.txt"]),
@@ -61,6 +63,7 @@ _FOREIGN = st.fixed_dictionaries(
         "status": st.sampled_from([status.value for status in Status]),
         "agent_session": st.sampled_from([*LABELS, ""]),
         "priority": st.sampled_from([-1, 3, 2**63 - 1]),
+        "timeout_sec": st.sampled_from([0.5, 60, 10**400]),
         "order": st.sampled_from([None, 0, 5]),
         "group": st.sampled_from([None, *GROUPS]),
         "key": st.sampled_from([None, *KEYS]),

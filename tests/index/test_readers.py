@@ -275,7 +275,7 @@ class TestThreads:
             (site.place / f"empty{i}.json").touch()
         done = threading.Event()
         # The handle that all threads share, which the protocol rightly does not show.
-        folder = registry.store._open()  # type: ignore[attr-defined]
+        folder = registry.store._open()  # type: ignore[attr-defined]  # only the files store has a folder
 
         def read() -> None:
             while not done.is_set():

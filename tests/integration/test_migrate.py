@@ -20,6 +20,7 @@ from mam_core.errors import InvalidField, MamError, RegistryMissing
 from mam_core.operations.migrate import (
     Migration,
     MigrationUnproven,
+    database_url,
     default_target,
     migrate,
     registry_folder,
@@ -491,10 +492,15 @@ class TestPlaces:
         assert registry_folder(".hermes/jobs/", "/p") == "/p/.hermes/jobs"
         assert registry_folder("/x", "/p") == "/x/jobs"
 
-    @pytest.mark.parametrize("place", ["sqlite:jobs.db", "postgresql://me@db/jobs"])
-    def test_other_stores_are_understood_and_refused_for_now(self, place: str) -> None:
-        with pytest.raises(InvalidField, match="between stores yet"):
-            registry_folder(place)
+    @pytest.mark.parametrize("place", [".hermes", "files:.hermes", "/x/sqlite", "postgresql"])
+    def test_and_no_database(self, place: str) -> None:
+        assert database_url(place) is None
+
+    def test_a_database_is_told_apart_and_holds_no_password(self) -> None:
+        assert str(database_url("sqlite:jobs.db", "/p")) == "sqlite:/p/jobs.db"
+        assert str(database_url("postgresql://me@db/jobs")) == "postgresql://me@db/jobs"
+        with pytest.raises(InvalidField, match="a password on the command line"):
+            database_url("postgresql://me:hush@db/jobs")
 
     def test_the_default_target_is_never_the_legacy_folder(self, here: Path, hermes: Path) -> None:
         assert default_target(None, {}) == str(here / ".mam" / "jobs")

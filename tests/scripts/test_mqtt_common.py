@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mam_core.api import register_job
 from mam_core.errors import JobNotFound, MamError
 from tests.scripts.plain import SCRIPTS, run
 
@@ -93,6 +94,28 @@ class TestWhereToConnect:
         """Decision 2: never a public broker."""
         config = common.broker_config_from_env()
         assert (config["host"], config["port"], config["tls"]) == ("127.0.0.1", 1883, False)
+
+    @pytest.mark.parametrize(("job_id", "role"), [(None, "operator"), ("abc12345", "agent")])
+    def test_the_embedded_brokers_login_is_looked_up(
+        self,
+        common: Any,
+        here: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        job_id: str | None,
+        role: str,
+    ) -> None:
+        """Decision 21: a record has no login; in what an agent runs, it is the agents'."""
+        if job_id is not None:
+            monkeypatch.setenv("MAM_JOB_ID", job_id)
+        made = register_job("p", agent="a", agent_session="l")
+        elsewhere = register_job("p", agent="a", agent_session="l", registry_dir=str(here / "o"))
+        config = common.broker_config_from_job(common.load_job(made))
+        assert config == common.broker_config_from_env()
+        kept = json.loads((here / ".mam/jobs/.broker/credentials.json").read_text())
+        assert (config["username"], config["password"]) == (role, kept[role])
+        record = common.load_job(elsewhere, here / "o")
+        assert common.broker_config_from_job(record)["username"] is None
+        assert common.broker_config_from_job(record, here / "o")["username"] == role
 
     def test_a_variable_wins_over_the_record_only_where_it_is_set(
         self, common: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mam_core.records import Broker, Job, Lease, Reason, Status
-from mam_core.registry import LeaseTerms, Registry
+from mam_core.leases import LeaseTerms
+from mam_core.messages import Message, MessageKind
+from mam_core.record_parts import Broker, Lease
+from mam_core.records import Job, Reason, Status
+from mam_core.registry import Registry
 
 LABEL = "alpha"
 WORKER = LeaseTerms("worker-1", 30.0)
@@ -66,6 +69,8 @@ def a_full_job(job_id: str = "abc12345") -> Job:
         attempt=2,
         failures=1,
         max_attempts=3,
+        losses=1,
+        quota_hits=1,
         priority=-4,
         group="night",
         key="nightly",
@@ -75,6 +80,10 @@ def a_full_job(job_id: str = "abc12345") -> Job:
         workdir="/",
         validate="true",
         memory_max=2**33,
+        max_cost=2.5,
+        max_tokens=200_000,
+        resume="session-1",
+        agent_session_id="session-1",
         node="host",
         pid=4711,
         lease=Lease("worker-1", 30.0, "host", "boot-one", 12.5, 3, "2026-06-19T09:31:00Z"),
@@ -84,5 +93,8 @@ def a_full_job(job_id: str = "abc12345") -> Job:
         detail="its host went away",
         cancel_requested_at="2026-06-19T09:30:59Z",
         cancel_requested_by="ann",
+        messages=(
+            Message(3, MessageKind.ANSWER, "y", "ann", "2026-06-19T09:30:40.000Z", 2, to="q-1"),
+        ),
         extra={"from_the_future": {"deep": [1, 2.5, None, "x"]}},
     )

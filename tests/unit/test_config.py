@@ -15,6 +15,7 @@ from mam_core.config import VARIABLES, Config, load
 from mam_core.config.schema import TABLES, Kind, setting_at
 from mam_core.errors import ConfigError
 from mam_core.records import DEFAULT_IDLE_TIMEOUT_SEC, DEFAULT_TIMEOUT_SEC, REDACTED
+from mam_core.work.orders import GRACE_SEC
 
 
 @pytest.fixture
@@ -195,6 +196,7 @@ class TestWhatIsRead:
             env = { A = "1" }
             model_flag = "--model"
             resume = ["--resume", "{session}"]
+            needs = ["A_KEY"]
             [groups.big]
             slots = 2
             min = 1
@@ -230,6 +232,7 @@ class TestWhatIsRead:
         assert agent.command == ("claude", "-p")
         assert agent.env == {"A": "1"}
         assert agent.resume == ("--resume", "{session}")
+        assert agent.needs == ("A_KEY",)
         assert config.groups["big"].memory == 4 * 2**30
         assert config.slots() == {"big": 2}
         assert config.template("night") == {
@@ -245,6 +248,7 @@ class TestWhatIsRead:
         assert config.keys == {"cancel": "x", "job.retry": "R"}
 
     def test_timing_settings_of_decision_31_have_their_defaults(self) -> None:
+        """But for the grace: within five seconds of a cancel, more than the grace must happen."""
         defaults = Config().defaults
         timing = (
             defaults.heartbeat_sec,
@@ -252,7 +256,34 @@ class TestWhatIsRead:
             defaults.sweep_sec,
             defaults.grace_sec,
         )
-        assert timing == (10, 30, 5, 5)
+        assert timing == (10, 30, 5, GRACE_SEC)
+
+    def test_pauses_and_bounds_of_attempts(self, project: Path) -> None:
+        """Decisions 17 and 20: settings, like the timing of decision 31."""
+        usual = Config().defaults
+        assert (usual.retry_sec, usual.retry_factor, usual.retry_max_sec) == (10, 2, 600)
+        assert (usual.output_max, usual.max_cost, usual.max_tokens) == (64 * 2**20, None, None)
+        text = """
+            [defaults]
+            retry_sec = 0.5
+            retry_factor = 1.5
+            retry_max_sec = 60
+            output_max = "1M"
+            max_cost = 2.5
+            max_tokens = 100000
+            """
+        said = read(text, project)
+        chosen = said.defaults
+        assert (chosen.retry_sec, chosen.retry_factor, chosen.retry_max_sec) == (0.5, 1.5, 60)
+        assert chosen.output_max == 2**20
+        assert said.job_defaults() == {"max_cost": 2.5, "max_tokens": 100_000}
+
+    @pytest.mark.parametrize(
+        "line", ["retry_sec = 0", "retry_factor = -1", "output_max = '0'", "max_tokens = 1.5"]
+    )
+    def test_what_makes_no_sense_there_is_refused(self, project: Path, line: str) -> None:
+        with pytest.raises(ConfigError, match=f"line 2: defaults.{line.split()[0]}"):
+            read(f"[defaults]\n{line}\n", project)
 
     def test_job_defaults_are_what_register_may_be_given(self, project: Path) -> None:
         (project / "pw").write_text("hush\n")
@@ -339,6 +370,8 @@ class TestMistakes:
             ('[groups."a\\nb"]\nslots = 3', 'line 1: groups."a\\nb" is no name'),
             ("[agents.x]\ncommand = 'claude -p'", "line 2: agents.x.command must be a list"),
             ("[agents.x]\ncommand = []", "line 2: agents.x.command must be a list of texts"),
+            ("[agents.x]\nneeds = ['A B']", "line 2: agents.x.needs must be a list of names of"),
+            ("[agents.x]\nneeds = 'A'", "line 2: agents.x.needs must be a list of names of"),
             (
                 "[agents.x]\nprompt = 'telepathy'",
                 "line 2: agents.x.prompt must be one of stdin, file, argument, not 'telepathy'",

@@ -175,7 +175,7 @@ class TestADiskThatFails:
         with pytest.raises(StoreError, match="nothing more is written by this process"):
             registry.next_seq(job_id)
         assert registry.get(job_id).last_seq == 0
-        fresh = Registry(FilesStore(str(place), registry.store.audit))
+        fresh = Registry(FilesStore(str(place), AuditLog(registry.store.audit.path)))
         assert fresh.next_seq(job_id) == 1
 
     def test_a_failed_sync_of_the_journal_leaves_no_temp_file(

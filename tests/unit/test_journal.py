@@ -93,6 +93,22 @@ class TestDebts:
         assert kept.owe([]) == 0
         assert kept.is_empty()
 
+    def test_are_seen_by_a_holder_whose_handle_is_older(
+        self, folder: Folder, kept: Journal
+    ) -> None:
+        """Debts replace the file, and another process has the old one open."""
+        kept.begin(ONE)
+        kept.clear()
+        other = Journal(folder)
+        other.owe([("a", {"event": "owed"})])
+        assert not kept.is_empty()
+        assert kept.pending() == [Intent([], [("a", {"event": "owed"})])]
+        kept.clear()
+        kept.begin(TWO)
+        assert not other.is_empty()
+        assert other.pending() == [TWO]
+        other.close()
+
     def test_past_the_cap_the_oldest_are_given_up(
         self, folder: Folder, kept: Journal, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -121,12 +137,15 @@ def test_a_failed_write_leaves_no_half_of_a_line(
     kept.begin(ONE)
     before = path_of(folder).read_bytes()
 
-    def half(fd: int, data: bytes) -> None:
-        os.write(fd, data[: len(data) // 2])
-        raise OSError(28, "No space left on device")
+    write = os.pwrite
+
+    def half(fd: int, data: bytes, at: int) -> int:
+        if at > len(before):
+            raise OSError(28, "No space left on device")
+        return write(fd, data[: len(data) // 2], at)
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal, "write_all", half)
+        patch.setattr(os, "pwrite", half)
         with pytest.raises(OSError, match="No space"):
             kept.begin(TWO)
     assert path_of(folder).read_bytes() == before

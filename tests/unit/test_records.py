@@ -10,17 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mam_core.errors import BadJobId, UnreadableRecord
-from mam_core.records import (
-    DISK_ORDER,
-    REDACTED,
-    TRANSITIONS,
-    Job,
-    Reason,
-    Status,
-    Summary,
-    check_job_id,
-    claim_order,
-)
+from mam_core.records import DISK_ORDER, REDACTED, TRANSITIONS, Job, Reason, Status, check_job_id
+from mam_core.summaries import Summary, claim_order, moment_of
 from tests.support.jobs import a_full_job
 
 LETTERS = string.ascii_letters + string.digits
@@ -173,5 +164,7 @@ class TestOrder:
         job = a_full_job().evolve(prompt="x" * 1000)
         row = Summary.of(job)
         assert row.head == "x" * 200
-        for name in set(Summary._fields) - {"head"}:
+        assert row.parents == " ".join(job.after)
+        assert row.not_before == moment_of(job.not_before)
+        for name in set(Summary._fields) - {"head", "parents", "not_before"}:
             assert getattr(row, name) == getattr(job, name)

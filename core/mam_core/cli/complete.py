@@ -19,9 +19,10 @@ from mam_core.cli.parser import Parser
 from mam_core.cli.terminal import put
 from mam_core.cli.usage import GLOBAL_OPTIONS
 from mam_core.errors import MamError
-from mam_core.records import ENDED, Status, Summary
+from mam_core.records import ENDED, Status
 from mam_core.safe_text import clip, one_line
 from mam_core.stores.base import Query
+from mam_core.summaries import Summary
 
 _HARMLESS = re.compile(r"[\w.:@%+=,/-]+")
 _LONGEST_WORDS = 50
@@ -33,6 +34,11 @@ _FITTING: dict[str, frozenset[Status]] = {
     "edit": frozenset({Status.PENDING}),
     "clean": ENDED,
     "heartbeat": frozenset({Status.RUNNING}),
+    "say": frozenset({Status.RUNNING}),
+    "answer": frozenset({Status.RUNNING}),
+    "interrupt": frozenset({Status.RUNNING}),
+    "watch": frozenset({Status.PENDING, Status.RUNNING}),
+    "wait": frozenset({Status.PENDING, Status.RUNNING}),
 }
 
 
@@ -139,6 +145,18 @@ def _agents(verb: str, context: Context) -> Iterable[Candidate]:
     return _distinct([*(job.agent for job in _found(context)), *context.settings.agents])
 
 
+def _sessions(verb: str, context: Context) -> Iterable[Candidate]:
+    """From the records alone: asking tmux is a process, and a name that is gone harms nobody."""
+    from mam_core.sessions import SessionFolder
+
+    found = SessionFolder(context.registry_path).all()[0]
+    for session in found:
+        yield Candidate(session.name, f"{session.agent} for {session.label}")
+    if verb == "stop":
+        for pool in sorted({one.pool for one in found} - {one.name for one in found}):
+            yield Candidate(pool, "a pool")
+
+
 def _statuses(verb: str, context: Context) -> Iterable[Candidate]:
     fitting = _FITTING.get(verb, frozenset())
     return (Candidate(status) for status in Status if not fitting or status in fitting)
@@ -156,6 +174,7 @@ _SOURCES: dict[str, Callable[[str, Context], Iterable[Candidate]]] = {
     "GROUP": _groups,
     "AGENT": _agents,
     "STATUS": _statuses,
+    "SESSION": _sessions,
     "FIELD": _fields,
     "FILE": lambda verb, context: [Candidate(":files")],
     "DIR": lambda verb, context: [Candidate(":folders")],
@@ -194,7 +213,11 @@ def _read(before: Sequence[str]) -> tuple[str | None, Context]:
             given[flag] = value if equals else next(words, "")
         elif verb is None and not word.startswith("-"):
             verb = word
-    return verb, Context(given.get("--registry-dir") or None, given.get("--config") or None)
+    return verb, Context(
+        given.get("--registry-dir") or None,
+        given.get("--config") or None,
+        store=given.get("--store") or None,
+    )
 
 
 def _metavar(parser: Parser, flag: str) -> str:

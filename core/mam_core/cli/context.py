@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mam_core.cli.terminal import say
 from mam_core.cli.usage import UsageError
 from mam_core.errors import StoreError
+from mam_core.locations import STORE_VARIABLE
 
 if TYPE_CHECKING:
     from mam_core.config import Config
@@ -23,19 +25,30 @@ class Context:
         registry_dir: str | None = None,
         config: str | None = None,
         *,
+        store: str | None = None,
         allow_network_fs: bool = False,
     ) -> None:
         self.registry_dir = registry_dir
+        self.store = store
         self.config = config
         self.allow_network_fs = allow_network_fs
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Context:
-        for option, value in (("--registry-dir", args.registry_dir), ("--config", args.config)):
+        for option, value in (
+            ("--registry-dir", args.registry_dir),
+            ("--store", args.store),
+            ("--config", args.config),
+        ):
             if value == "":
                 # A script's unset variable must not mean the registry that happens to be here.
                 raise UsageError(f"{option} is given without a name: it is empty")
-        return cls(args.registry_dir, args.config, allow_network_fs=args.allow_network_fs)
+        return cls(
+            args.registry_dir,
+            args.config,
+            store=args.store,
+            allow_network_fs=args.allow_network_fs,
+        )
 
     @property
     def names_a_registry(self) -> bool:
@@ -48,12 +61,34 @@ class Context:
         from mam_core.config import load
 
         try:
-            settings = load(self.config)
+            settings = load(self.config, flags=self._flags())
         except FileNotFoundError:
             raise StoreError("the current folder was removed: go to another one first") from None
         for notice in settings.notices:
             say(notice)
         return settings
+
+    def _flags(self) -> dict[str, str] | None:
+        """What the command line says about settings. Those whom we start are told the same."""
+        if self.store is None:
+            return None
+        from mam_core.store_urls import StoreUrl
+
+        url = StoreUrl.parse(self.store, os.getcwd())
+        if url.has_password:
+            raise UsageError(
+                "--store must not hold a password, which every user of this machine can read "
+                "there: put it into ~/.pgpass, PGPASSWORD or [store] password_file"
+            )
+        os.environ[STORE_VARIABLE] = str(url)
+        return {"store.url": str(url)}
+
+    @property
+    def registry_path(self) -> str:
+        """The folder of the records, whether it is there or not."""
+        from mam_core.locations import registry_place
+
+        return registry_place(self.registry_dir or self.settings.registry_dir).path
 
     @cached_property
     def registry(self) -> Registry:

@@ -1,4 +1,4 @@
-"""What `pause` and `resume` are about: a group, an agent, or everything."""
+"""What `pause` and `resume` are about: a group, an agent, a host, or everything."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ def gate_options(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--group", metavar="GROUP", help="the jobs of this group")
     which.add_argument("--agent", metavar="AGENT", help="the jobs of this agent")
+    which.add_argument("--node", metavar="NODE", help="whatever this host would claim")
     which.add_argument("--all", action="store_true", help="everything")
 
 
@@ -19,4 +20,6 @@ def gate(args: argparse.Namespace) -> tuple[GateKind, str]:
         return GateKind.GROUP, args.group
     if args.agent is not None:
         return GateKind.AGENT, args.agent
+    if args.node is not None:
+        return GateKind.NODE, args.node
     return GateKind.ALL, ""

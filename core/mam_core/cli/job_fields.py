@@ -7,7 +7,6 @@ registry can fill the rest.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any
 from mam_core.cli.parser import seconds, size
 from mam_core.cli.usage import UsageError
 from mam_core.errors import InvalidField
+from mam_core.operations.given_files import first_line, open_file, unreadable
 from mam_core.records import DEFAULT_IDLE_TIMEOUT_SEC, DEFAULT_TIMEOUT_SEC, MAX_PROMPT_BYTES
 
 #: Options that are a key of the record under another name.
@@ -84,6 +84,8 @@ def job_options(parser: argparse.ArgumentParser) -> None:
         help="how often it may fail before it is left alone (default: 1)",
     )
     add("--memory-max", type=size, metavar="SIZE", help="how much memory it may use, as in 8G")
+    add("--max-cost", type=float, metavar="USD", help="end an attempt that costs more")
+    add("--max-tokens", type=int, metavar="N", help="end an attempt that uses more")
     add(
         "--not-before",
         metavar="TIME",
@@ -181,12 +183,7 @@ def open_input(path: str) -> Any:
         if sys.stdin is None:
             raise UsageError("stdin is closed")
         return sys.stdin.buffer
-    try:
-        return open(path, "rb")
-    except OSError as problem:
-        raise _unreadable(path, problem) from None
-    except ValueError as problem:  # a NUL in the name
-        raise InvalidField(f"{path}: {problem}") from None
+    return open_file(path)
 
 
 def _read_prompt(path: str) -> str:
@@ -203,10 +200,11 @@ def _read_prompt(path: str) -> str:
 
 
 def _read_password(path: str) -> str:
-    first = _read(path, _MAX_PASSWORD_BYTES).split(b"\n", 1)[0].removesuffix(b"\r")
-    if not first:
-        raise InvalidField(f"broker-password-file: the first line of {path} is empty")
-    return os.fsdecode(first)
+    data = _read(path, _MAX_PASSWORD_BYTES)
+    try:
+        return first_line(path, data)
+    except InvalidField as problem:
+        raise InvalidField(f"broker-password-file: {problem.message}") from None
 
 
 def _read(path: str, limit: int) -> bytes:
@@ -214,15 +212,11 @@ def _read(path: str, limit: int) -> bytes:
     try:
         data: bytes = file.read(limit)
     except OSError as problem:
-        raise _unreadable(path, problem) from None
+        raise unreadable(path, problem) from None
     finally:
         if path != "-":
             file.close()
     return data
-
-
-def _unreadable(path: str, problem: OSError) -> InvalidField:
-    return InvalidField(f"{path}: {(problem.strerror or str(problem)).lower()}")
 
 
 class _Adder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mam_core import codec
 from mam_core.cli.context import Context
@@ -13,10 +13,19 @@ from mam_core.cli.repeats import say_of
 from mam_core.cli.terminal import put, put_stored_rows, say, table_width, wants_colour
 from mam_core.clock import parse_stamp
 from mam_core.locations import DEFAULT_REGISTRY_DIR
-from mam_core.operations.listing import HeldBack, Listing, full_listing, held_back, listing, query
-from mam_core.records import Status, Summary, Unreadable
+from mam_core.operations.listing import (
+    HeldBack,
+    Listing,
+    full_listing,
+    held_back,
+    listing,
+    query,
+    shown_of,
+)
+from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
+from mam_core.summaries import Summary, Unreadable
 from mam_core.table import Column, age, render
 
 #: Terminal codes; the word always stands beside the colour.
@@ -24,12 +33,20 @@ _COLOURS = {
     "pending": "\x1b[33m",
     "blocked": "\x1b[34m",
     "running": "\x1b[36m",
+    "running · waiting": "\x1b[33m",
+    "running · idle": "\x1b[34m",
+    "running · finishing": "\x1b[32m",
+    "running · stale": "\x1b[31m",
+    "running · lost": "\x1b[31m",
     "cancelling": "\x1b[35m",
     "completed": "\x1b[32m",
     "error": "\x1b[31m",
     "cancelled": "\x1b[90m",
     "unreadable": "\x1b[31m",
 }
+
+#: States that a person expects of a running job; "" is of one that ended this moment.
+_PLAINLY_RUNNING = ("", "starting", "working")
 
 #: A label as long as a path leaves room for what the job is about.
 _MOST_OF_A_NAME = 24
@@ -51,6 +68,10 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", metavar="AGENT", help="only this agent")
     parser.add_argument("--text", metavar="TEXT", help="only those with this in id or prompt")
     json_option(parser)
+    parser.epilog = (
+        "Reads the registry and asks no tmux, so that it is fast: a job whose pane is gone is "
+        "running here until its lease ends. `mam why ID` and `mam sessions` look at the pane."
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -76,7 +97,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if held.everything is not None:
         until = f", until {held.everything.until}" if held.everything.until else ""
         say(f"everything is paused since {held.everything.since}{until}")
-    put(render(_columns(found, held, registry.clock.now()), table_width()))
+    states = {job_id: one.state.word for job_id, one in shown_of(registry, found.jobs).items()}
+    put(render(_columns(found, held, states, registry.clock.now()), table_width()))
     return 0
 
 
@@ -108,7 +130,7 @@ def _hint_at_a_registry_above(context: Context) -> None:
             return
 
 
-def _columns(found: Listing, held: HeldBack, now: float) -> list[Column]:
+def _columns(found: Listing, held: HeldBack, states: Mapping[str, str], now: float) -> list[Column]:
     """The jobs column by column; those that nobody uses are left out."""
     jobs, broken = found
     blank = [""] * len(broken)
@@ -117,8 +139,10 @@ def _columns(found: Listing, held: HeldBack, now: float) -> list[Column]:
     of = dict(zip(names, zip(*jobs, strict=True) if jobs else [()] * len(names), strict=True))
     ids = [*of["job_id"], *(row.job_id for row in broken)]
     shown = [
-        "cancelling" if asked and status is Status.RUNNING else status
-        for status, asked in zip(of["status"], of["cancel_requested_at"], strict=True)
+        _running(states.get(job_id, ""), asked) if status is Status.RUNNING else status
+        for job_id, status, asked in zip(
+            of["job_id"], of["status"], of["cancel_requested_at"], strict=True
+        )
     ]
     if held != HeldBack():
         shown = [
@@ -150,6 +174,13 @@ def _columns(found: Listing, held: HeldBack, now: float) -> list[Column]:
         columns.append(Column("REASON", [*_texts(of["reason"]), *blank], leaves=1))
     heads = [*of["head"], *(row.error for row in broken)]
     return [*columns, Column("PROMPT", heads, flexible=True, least=_LEAST_OF_A_PROMPT)]
+
+
+def _running(state: str, asked_to_end: str | None) -> str:
+    """The state beside the status, where it says more."""
+    if asked_to_end and state not in ("lost", "stale"):
+        return "cancelling"
+    return f"running · {state}" if state not in _PLAINLY_RUNNING else "running"
 
 
 def _name(heading: str, cells: Sequence[str], leaves: int) -> Column:

@@ -80,8 +80,28 @@ def _carried(event: dict[str, Any]) -> str:
 
 
 def _pairs(event: dict[str, Any]) -> str:
-    pairs = ((name, value) for name, value in event.items() if name not in _PLACED)
-    return " ".join(f"{name}={value}" for name, value in pairs if value not in (None, ""))
+    return _joined({name: value for name, value in event.items() if name not in _PLACED})
+
+
+def _joined(facts: dict[str, Any]) -> str:
+    known = ((name, _plain(value)) for name, value in facts.items())
+    return " ".join(f"{name}={value}" for name, value in known if value)
+
+
+def _plain(value: Any) -> str:
+    """A value as a person writes it down; one made of parts stands in brackets."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        # What has a sentence of its own, as a check does, is told by that.
+        inside = str(value["words"]) if value.get("words") else _joined(value)
+        return f"({inside})" if inside else ""
+    if isinstance(value, list):
+        inside = ", ".join(filter(None, map(_plain, value)))
+        return f"[{inside}]" if inside else ""
+    return str(value)
 
 
 _WORDS = {

@@ -12,13 +12,15 @@ A verb is a module of this package with two functions::
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
-from mam_core.cli.repeats import say_how_many_more
+from mam_core.cli.repeats import say_how_many_more, start_counting
 from mam_core.cli.terminal import (
     abandon_stdout,
     flush_stdout,
@@ -45,20 +47,52 @@ VERBS: dict[str, tuple[str, str]] = {
     "status": ("status", "print the status of a job, or set it by hand"),
     "pick": ("pick", "claim the next job of a session; prints its id, or exits 3"),
     "logs": ("logs", "show what happened to a job, also after its record is gone"),
+    "output": ("output", "print what a job printed, or what its agent's screen shows"),
+    "replay": ("replay", "show the registry as it was at a moment, from the audit log"),
     "why": ("why", "say why a job is not claimed, or why it stands where it does"),
+    "attention": ("attention", "show what needs a person, the most urgent first"),
+    "verify": ("verify", "check again what jobs promised to leave behind"),
+    "diff": ("diff", "show what an attempt changed in its folder's git repository"),
+    "say": ("say", "say something to an agent at work"),
+    "answer": ("answer", "answer what an agent asks, or show what it asks"),
+    "interrupt": ("interrupt", "stop the turn that an agent is in; its job goes on"),
+    "broadcast": ("broadcast", "say one thing to the agents of many sessions"),
     "cancel": ("cancel", "cancel jobs, or ask their workers to"),
     "retry": ("retry", "make ended jobs pending again"),
     "edit": ("edit", "change what a pending job asks for"),
     "clean": ("clean", "take ended jobs out of the registry, and back with --undo"),
-    "pause": ("pause", "hold back the claims of a group, an agent or everything"),
+    "pause": ("pause", "hold back the claims of a group, an agent, a host or everything"),
     "resume": ("resume", "let them go on"),
     "heartbeat": ("heartbeat", "take or renew the lease of a running job, for scripts"),
+    "publish": ("publish", "tell an event of a job, and let its status follow"),
+    "watch": ("watch", "print a line for each event of jobs until they have ended"),
+    "wait": ("wait", "wait until jobs have ended; prints each id and status"),
+    "submit": ("submit", "register a job, run it, and follow it to its end"),
+    "work": ("work", "claim the jobs of a session and run them"),
+    "dispatch": ("dispatch", "share tasks with other nodes in a file, and run them as jobs"),
+    "spawn": ("spawn", "start a session in tmux whose worker runs the jobs of a label"),
+    "sessions": ("sessions", "show the sessions, how they stand and what they are at"),
+    "attach": ("attach", "show a session in this terminal"),
+    "stop": ("stop", "end a session when it has finished what it runs"),
+    "restore": ("restore", "bring back the sessions that a reboot has taken"),
+    "nodes": ("nodes", "show the hosts whose workers run jobs, and how they stand"),
+    "node": ("node", "let a host finish what it runs and claim no more, or go on"),
+    "relay": ("relay", "bring queued events to their brokers until interrupted"),
+    "export": ("export", "write jobs into a file, as a table or as records"),
     "migrate": ("migrate", "bring jobs over from another registry"),
+    "broker": ("broker", "run the registry's own broker, or tell how it stands"),
+    "console": ("console", "open the operator's screen; `mam` alone does the same"),
+    "demo": ("demo", "show the console at work, on a throw-away registry with simulated agents"),
+    "doctor": ("doctor", "find what is out of step, and mend it with --fix"),
     "config": ("config", "print every setting and where it comes from"),
     "completion": ("completion", "print the completion script of bash, zsh or fish"),
 }
 
+#: What may stand after a bare ``mam``.
+_CONSOLE_OPTIONS = frozenset({"--view", "--filter", "--read-only", "--no-mouse"})
+
 _EXIT_INTERRUPTED = 130
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 class Verb(Protocol):
@@ -69,11 +103,24 @@ class Verb(Protocol):
     def run(self, args: argparse.Namespace, context: Context) -> int: ...
 
 
-def entry(prog: str = "mam") -> int:
-    """The console script; `prog` is the name that its messages go by."""
+def entry(prog: str = "mam") -> NoReturn:
+    """The console script; `prog` is the name that its messages go by.
+
+    A fifth of a short command is Python looking for garbage among what it has just imported,
+    and taking it all apart again at the end. So it looks less often, and leaves at once: all that
+    matters is on disk by then, whatever ends us.
+    """
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     prepare_streams()
     go_by(prog)
-    code = main(sys.argv[1:])
+    code = _flushed(main(sys.argv[1:]))
+    if sys.stderr is not None:  # it was closed before we began
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
+    os._exit(code)
+
+
+def _flushed(code: int) -> int:
     try:
         flush_stdout()
     except BrokenPipeError:
@@ -89,6 +136,7 @@ def entry(prog: str = "mam") -> int:
 def main(argv: Sequence[str]) -> int:
     """Run one command and answer its exit code; nothing but the code leaves this function."""
     try:
+        start_counting()
         hear_warnings()
         return _dispatch(list(argv))
     except MamError as problem:
@@ -125,6 +173,8 @@ def parser_of(verb: str, module: Verb) -> Parser:
 
 def _dispatch(argv: list[str]) -> int:
     at = _position_of_verb(argv)
+    if at is None and not _wants_words(argv):
+        return _dispatch(["console", *argv])
     if at is None:
         return _without_verb(argv)
     verb = argv[at]
@@ -151,10 +201,17 @@ def _position_of_verb(argv: Sequence[str]) -> int | None:
         name, has_value, _ = argv[at].partition("=")
         if name in ("-h", "--help", "--version"):
             return None
+        if name in _CONSOLE_OPTIONS:
+            return None
         if name not in GLOBAL_OPTIONS:
             raise UsageError(f"{name!r} cannot stand before the verb (see `{program()} --help`)")
         at += 2 if GLOBAL_OPTIONS[name] and not has_value else 1
     return at if at < len(argv) else None
+
+
+def _wants_words(argv: Sequence[str]) -> bool:
+    """Not the console, but what is printed about the program."""
+    return any(word in ("-h", "--help", "--version") for word in argv)
 
 
 def _without_verb(argv: Sequence[str]) -> int:
@@ -163,24 +220,16 @@ def _without_verb(argv: Sequence[str]) -> int:
 
         print(f"mam {__version__} ({os.path.dirname(os.path.dirname(os.path.abspath(__file__)))})")
         return 0
-    if "-h" in argv or "--help" in argv:
-        print(_help())
-        return 0
-    return _console()
-
-
-def _console() -> int:
-    """``mam`` alone opens the console; this build has none."""
-    say("the console is not there yet: name a verb")
-    print(_help(), file=sys.stderr)
-    return 2
+    print(_help())
+    return 0
 
 
 def _help() -> str:
     wide = max(map(len, VERBS))
     verbs = "\n".join(f"  {name:<{wide}}  {words}" for name, (_, words) in VERBS.items())
     return f"""\
-usage: {program()} [--registry-dir DIR] [--config FILE] VERB …
+usage: {program()} [--view NAME] [--filter TEXT] [--read-only] [--no-mouse]   opens the console
+       {program()} [--registry-dir DIR] [--store URL] [--config FILE] VERB …
        {program()} VERB --help, or {program()} help VERB
 
 Many coding agents at once, none of them lost: jobs are contracts on disk, agents claim
@@ -190,12 +239,14 @@ and run them, and every step is in the audit log.
 
 options, before or after the verb:
   --registry-dir DIR  the folder of the records (default: $MAM_REGISTRY_DIR, else .mam/jobs here)
+  --store URL         files, sqlite:PATH or postgresql://… (default: $MAM_STORE, else files)
   --config FILE       the settings (default: $MAM_CONFIG, else mam.toml here or above)
   --allow-network-fs  use a registry on a network file system, at your own risk
   --version           print the version and the path of the running code
   -h, --help          print this, or the help of a verb
 
-exit codes: 0 done; 1 refused or not found; 2 wrong usage; 3 nothing to pick"""
+exit codes: 0 done; 1 refused or not found; 2 wrong usage; 3 nothing to pick
+of watch, wait and submit: 0 all completed; 1 one of them not; 2 not in time"""
 
 
 def _unforeseen(problem: Exception) -> int:
@@ -215,4 +266,4 @@ def _unforeseen(problem: Exception) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(entry())
+    entry()

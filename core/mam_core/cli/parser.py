@@ -10,6 +10,10 @@ from mam_core.cli.terminal import terminal_width
 from mam_core.cli.usage import UsageError
 from mam_core.errors import InvalidField
 
+# argparse looks for a translation of its own words whenever it says one; there is none of ours to
+# go with it, and the search is 5 ms of every start.
+argparse._ = str  # type: ignore[attr-defined]  # private, and the only way to spare it
+
 
 class _Help(argparse.HelpFormatter):
     """The terminal is measured once; argparse would import `shutil` to do it for every option."""
@@ -36,6 +40,9 @@ class Parser(argparse.ArgumentParser):
         )
         everywhere = self.add_argument_group("options of every verb")
         everywhere.add_argument("--registry-dir", metavar="DIR", help="the folder of the records")
+        everywhere.add_argument(
+            "--store", metavar="URL", help="files, sqlite:PATH or postgresql://…"
+        )
         everywhere.add_argument("--config", metavar="FILE", help="the settings")
         everywhere.add_argument(
             "--allow-network-fs",
@@ -46,11 +53,25 @@ class Parser(argparse.ArgumentParser):
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """The arguments in `words`, with options and ids in any order.
 
-        A verb without ids is spared what argparse does for that order: it writes the usage anew.
+        Where no id stands, we are spared what argparse does for that order: it writes the usage
+        anew.
         """
-        if any(action.option_strings == [] for action in self._actions):
+        if any(action.option_strings == [] for action in self._actions) and self._has_ids(words):
             return self.parse_intermixed_args(words)
         return self.parse_args(words)
+
+    def _has_ids(self, words: Sequence[str]) -> bool:
+        """A word stands alone, that is: it is no option and no option's only value."""
+        rest = iter(words)
+        for word in rest:
+            action = self._option_string_actions.get(word.partition("=")[0])
+            if action is None:
+                return True  # or it is a mistake, and will be told as one
+            if action.nargs is None and "=" not in word:
+                next(rest, None)
+            elif action.nargs not in (None, 0):
+                return True
+        return False
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see `{self.prog} --help`)")
@@ -115,3 +136,8 @@ def _explained(parse: Callable[[str], Any], text: str) -> Any:
         return parse(text)
     except (ValueError, InvalidField) as problem:
         raise argparse.ArgumentTypeError(str(problem)) from None
+
+
+def label_option(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """The label that a verb cannot do without."""
+    parser.add_argument("--agent-session", "--label", required=True, metavar="LABEL", help=meaning)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from mam_core.cli.context import Context
-from mam_core.cli.parser import words
+from mam_core.cli.parser import label_option, words
 from mam_core.cli.terminal import put_ids
 from mam_core.cli.usage import UsageError
 from mam_core.operations.pick import pick
@@ -14,13 +14,7 @@ EXIT_NOTHING = 3
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--agent-session",
-        "--label",
-        required=True,
-        metavar="LABEL",
-        help="the session that claims, for example tmux:claude",
-    )
+    label_option(parser, "the session that claims, for example tmux:claude")
     parser.add_argument(
         "--agents",
         action="append",

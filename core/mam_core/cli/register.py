@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from typing import Any
 
 from mam_core import fields
@@ -20,8 +19,8 @@ from mam_core.cli.job_fields import (
 from mam_core.cli.repeats import say_of
 from mam_core.cli.terminal import Progress, program, put_ids, say
 from mam_core.cli.usage import UsageError
-from mam_core.codec import MAX_RECORD_BYTES
-from mam_core.operations.register import missing, register, register_bulk, with_defaults
+from mam_core.operations.bulk import bulk_defaults, lines_of, register_bulk
+from mam_core.operations.register import defaults_of, missing, register, with_defaults
 from mam_core.registration import Registered
 
 #: So many keys a line.
@@ -47,6 +46,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         "All or none; the other options are for the keys that a line leaves out",
     )
     parser.add_argument(
+        "--template",
+        default="",
+        metavar="NAME",
+        help="take what is not said here from [templates.NAME] of mam.toml",
+    )
+    parser.add_argument(
         "--allow-collision",
         action="store_true",
         help="also when a job that is not over yet is to write the same artifact",
@@ -59,9 +64,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     with named_as_typed(args):
         notice = settle_not_before(given, context.registry.clock.now())
         if args.bulk is None:
-            answers = [_one(given, context, args.allow_collision)]
+            answers = [_one(args, given, context)]
         else:
-            answers = _bulk(args.bulk, given, context, args.allow_collision)
+            answers = _bulk(args, given, context)
     put_ids([answer.job_id for answer in answers], "registered")
     for answer in answers:
         _explain(answer)
@@ -72,40 +77,32 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _one(given: dict[str, Any], context: Context, allow_collision: bool) -> Registered:
-    defaults = context.settings.job_defaults()
+def _one(args: argparse.Namespace, given: dict[str, Any], context: Context) -> Registered:
+    defaults = defaults_of(context.settings, args.template)
     if lacking := missing({**defaults, **given}):
         flags = ", ".join(map(flag_of, lacking))
         raise UsageError(f"missing: {flags} (see `{program()} register --help`)")
-    return register(context.registry, given, defaults, allow_collision=allow_collision)
+    return register(context.registry, given, defaults, allow_collision=args.allow_collision)
 
 
-def _bulk(
-    path: str, given: dict[str, Any], context: Context, allow_collision: bool
-) -> list[Registered]:
+def _bulk(args: argparse.Namespace, given: dict[str, Any], context: Context) -> list[Registered]:
     if "prompt" in given or "key" in given:
         raise UsageError("--bulk takes prompts and keys from its lines, not from options")
     fields.checked(given, now=context.registry.clock.now())  # so that no line is blamed for it
-    defaults = with_defaults(given, context.settings.job_defaults())
-    file = open_input(path)
+    defaults = with_defaults(given, bulk_defaults(context.settings, args.template))
+    file = open_input(args.bulk)
     try:
         with Progress("registering") as progress:
             return register_bulk(
                 context.registry,
-                _lines(file),
+                lines_of(file),
                 defaults,
                 progress,
-                allow_collision=allow_collision,
+                allow_collision=args.allow_collision,
             )
     finally:
-        if path != "-":
+        if args.bulk != "-":
             file.close()
-
-
-def _lines(file: Any) -> Iterator[bytes]:
-    """Lines of bounded length: a file without line ends must not fill the memory."""
-    while line := file.readline(MAX_RECORD_BYTES):
-        yield line
 
 
 def _explain(answer: Registered) -> None:

@@ -12,8 +12,19 @@ from mam_core.operations.retry import retry
 
 def options(parser: argparse.ArgumentParser) -> None:
     many_jobs_option(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--resume",
+        action="store_true",
+        help="let the agent go on in the session of its last attempt",
+    )
+    how.add_argument(
+        "--fresh", action="store_true", help="let it begin anew, which it does by default"
+    )
     json_option(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    return put_outcomes(retry(context.registry, many_jobs(args)), as_json=args.json)
+    profiles = context.settings if args.resume else None
+    outcomes = retry(context.registry, many_jobs(args), resume_by=profiles)
+    return put_outcomes(outcomes, as_json=args.json)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from mam_core.errors import MamError
 
 #: Options that may stand before or after the verb, and whether each takes a value.
-GLOBAL_OPTIONS = {"--registry-dir": True, "--config": True, "--allow-network-fs": False}
+GLOBAL_OPTIONS = {
+    "--registry-dir": True,
+    "--store": True,
+    "--config": True,
+    "--allow-network-fs": False,
+}
 
 
 class UsageError(MamError):

@@ -74,7 +74,8 @@ def read_variable(name: str, text: str, cwd: str) -> Value:
     try:
         return Value(_from_text(setting, text, cwd), "environment", name)
     except (_Wrong, ValueError):
-        raise ConfigError(f"the variable {name} must be {setting.kind}, not {text!r:.60}") from None
+        words = "" if setting.secret else f", not {text!r:.60}"
+        raise ConfigError(f"the variable {name} must be {setting.kind}{words}") from None
 
 
 def read_flag(key: str, value: Any, cwd: str) -> Value:
@@ -202,14 +203,16 @@ def checked(place: KeyPath, setting: Setting, value: Any, base: str) -> Any:
         raise _Wrong(f"must be one of {', '.join(setting.choices)}, not {_shown(value)}")
     if setting.kind is Kind.PATH:
         return os.path.join(base, os.path.expanduser(value))
+    if setting.kind is Kind.STORE:
+        return _store(value, base)
     if setting.kind is Kind.SIZE:
         return value if isinstance(value, int) else fields.parse_size(value)
-    return tuple(value) if setting.kind is Kind.WORDS else value
+    return tuple(value) if setting.kind in (Kind.WORDS, Kind.NAMES) else value
 
 
 def _fits(kind: Kind, value: Any) -> bool:
     match kind:
-        case Kind.TEXT | Kind.PATH:
+        case Kind.TEXT | Kind.PATH | Kind.STORE:
             return isinstance(value, str) and bool(value) and "\0" not in value
         case Kind.FLAG:
             return isinstance(value, bool)
@@ -223,6 +226,8 @@ def _fits(kind: Kind, value: Any) -> bool:
             return _is_size(value)
         case Kind.WORDS:
             return isinstance(value, list) and bool(value) and all(map(_is_word, value))
+        case Kind.NAMES:
+            return isinstance(value, list) and all(map(_is_name, value))
         case Kind.PAIRS:
             return isinstance(value, dict)
         case _:
@@ -235,6 +240,10 @@ def _is_number(value: Any, types: Any) -> bool:
 
 def _is_word(value: Any) -> bool:
     return isinstance(value, str) and "\0" not in value
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and _SHELL_NAME.fullmatch(value) is not None
 
 
 def _is_size(value: Any) -> bool:
@@ -252,7 +261,7 @@ def _wrong_pair(kind: Kind, value: Any) -> str | None:
     if kind is not Kind.PAIRS or not isinstance(value, dict):
         return None
     pairs = value.items()
-    return next((n for n, t in pairs if not (_SHELL_NAME.fullmatch(n) and _is_word(t))), None)
+    return next((n for n, t in pairs if not (_is_name(n) and _is_word(t))), None)
 
 
 def _field(place: KeyPath, value: Any, base: str) -> Any:
@@ -276,6 +285,16 @@ def _field(place: KeyPath, value: Any, base: str) -> Any:
     except InvalidField as problem:
         raise _Wrong(f"is refused: {_after_colon(problem)}") from None
     return value if place[0] == "templates" else kept
+
+
+def _store(value: str, base: str) -> str:
+    """What is wrong with it is told without it: a password may stand in it."""
+    from mam_core.store_urls import StoreUrl
+
+    try:
+        return str(StoreUrl.parse(value, base))
+    except ConfigError as problem:
+        raise _Wrong(f"is refused: {problem}") from None
 
 
 def _after_colon(problem: InvalidField) -> str:

@@ -27,7 +27,9 @@ class Kind(StrEnum):
     PORT = "a port between 1 and 65535"
     PATH = "a path"  #: relative to the file that says it
     WORDS = "a list of texts"
+    NAMES = "a list of names of variables"
     PAIRS = "a table of texts"
+    STORE = "files, sqlite:PATH or postgresql://…"  #: a path is relative to the file
     FIELD = "what `mam register` takes"  #: checked as the record's own field
 
 
@@ -66,16 +68,23 @@ TABLES: Mapping[str, Table] = {
             "group": Setting(_FIELD, "group of a job that names none"),
             "priority": Setting(_FIELD, "higher is claimed first", 0),
             "memory_max": Setting(_FIELD, 'memory of one job, such as "8G"'),
+            "max_cost": Setting(_FIELD, "US dollars that one attempt may cost"),
+            "max_tokens": Setting(_FIELD, "tokens that one attempt may use"),
+            "retry_sec": Setting(_SECONDS, "pause before the first automatic retry", 10),
+            "retry_factor": Setting(Kind.NUMBER, "each further pause is so much longer", 2),
+            "retry_max_sec": Setting(_SECONDS, "no pause is longer than this", 600),
+            "output_max": Setting(Kind.SIZE, "output that is kept of one attempt", 64 * 2**20),
             "heartbeat_sec": Setting(_SECONDS, "a worker renews its lease this often", 10),
             "lease_sec": Setting(_SECONDS, "a job without a heartbeat is lost after this", 30),
             "sweep_sec": Setting(_SECONDS, "lost and late jobs are looked for this often", 5),
-            "grace_sec": Setting(_SECONDS, "between asking a process to end and ending it", 5),
+            "grace_sec": Setting(_SECONDS, "between asking a process to end and ending it", 3),
         },
     ),
     "store": Table(
         "Where the records are.",
         {
-            "url": Setting(_TEXT, "another store than the registry folder", secret=True),
+            "url": Setting(Kind.STORE, "where the records are kept", "files", secret=True),
+            "password_file": Setting(_PATH, "a file with the password of the database"),
             "registry_dir": Setting(_PATH, "the registry folder"),
             "logs_dir": Setting(_PATH, "the audit log's folder", in_file=False),
         },
@@ -102,15 +111,32 @@ TABLES: Mapping[str, Table] = {
     "agents": Table(
         "How an agent is started; what is left out is that of the built-in profile.",
         {
-            "command": Setting(Kind.WORDS, "program and arguments, no shell"),
+            "command": Setting(
+                Kind.WORDS,
+                "program and arguments, no shell; may hold {options}, {prompt_file}, {prompt}",
+            ),
             "prompt": Setting(
                 _TEXT, "how the prompt reaches it", choices=("stdin", "file", "argument")
             ),
-            "mode": Setting(_TEXT, "how it runs", choices=("exec", "stream", "interactive")),
-            "stream": Setting(_TEXT, "the form of its output, such as stream-json"),
+            "mode": Setting(
+                _TEXT,
+                "how it runs; interactive: live in a session's pane, and its prompt is pasted",
+                choices=("exec", "stream", "interactive"),
+            ),
+            "stream": Setting(
+                _TEXT,
+                "the form of its output",
+                choices=(
+                    *("stream-json", "codex-json", "gemini-stream-json", "gemini-json"),
+                    *("opencode-json", "aider", "plain"),
+                ),
+            ),
             "env": Setting(Kind.PAIRS, "variables that it gets", secret=True),
+            "needs": Setting(Kind.NAMES, "variables that must be set before it is started"),
             "model_flag": Setting(_TEXT, "the option that names the model"),
-            "resume": Setting(Kind.WORDS, "arguments that take up an earlier session"),
+            "resume": Setting(
+                Kind.WORDS, "arguments that take up an earlier session, named {session}"
+            ),
         },
         named=True,
     ),
@@ -133,7 +159,23 @@ TABLES: Mapping[str, Table] = {
     "notify": Table(
         "What is told to a person who does not look.",
         {
-            "command": Setting(Kind.WORDS, "program that is run when a job needs a person"),
+            "command": Setting(
+                Kind.WORDS,
+                "program that is run when a job needs a person, no shell; MAM_NOTIFY_* say which",
+            ),
+            "bell": Setting(Kind.FLAG, "ring the terminal's bell", True),
+            "terminal": Setting(
+                _TEXT,
+                "how the terminal is asked to show it; auto: only where it is known to do so",
+                "auto",
+                choices=("auto", "osc9", "osc777", "off"),
+            ),
+            "min": Setting(
+                _TEXT,
+                "how urgent it must be; high: an agent asks, low: a quota that ends by itself",
+                "normal",
+                choices=("low", "normal", "high"),
+            ),
             "debounce_sec": Setting(_SECONDS, "at most one call in this time", 10),
         },
     ),

@@ -9,11 +9,12 @@ from typing import Any
 from mam_core.config.loading import KeyPath, Value
 from mam_core.config.schema import TABLES
 from mam_core.errors import ConfigError
+from mam_core.frozen import frozen
 
 _MAX_PASSWORD_BYTES = 4096
 
 
-@dataclass(frozen=True)
+@frozen
 class Defaults:
     """``[defaults]``: what a job gets that does not say otherwise, and how long workers wait."""
 
@@ -26,6 +27,12 @@ class Defaults:
     group: str | None
     priority: int
     memory_max: int | None
+    max_cost: float | None
+    max_tokens: int | None
+    retry_sec: float
+    retry_factor: float
+    retry_max_sec: float
+    output_max: int
     heartbeat_sec: float
     lease_sec: float
     sweep_sec: float
@@ -36,7 +43,8 @@ class Defaults:
 class StoreSettings:
     """``[store]``; None means the usual place."""
 
-    url: str | None = field(repr=False)
+    url: str = field(repr=False)
+    password_file: str | None
     registry_dir: str | None
     logs_dir: str | None
 
@@ -63,7 +71,7 @@ class BrokerSettings:
         return read_password(self.password_file)
 
 
-@dataclass(frozen=True)
+@frozen
 class TmuxSettings:
     """``[tmux]``"""
 
@@ -79,11 +87,12 @@ class AgentSettings:
     mode: str | None
     stream: str | None
     env: Mapping[str, str] | None = field(repr=False)
+    needs: tuple[str, ...] | None
     model_flag: str | None
     resume: tuple[str, ...] | None
 
 
-@dataclass(frozen=True)
+@frozen
 class GroupSettings:
     """``[groups.NAME]``; None means no limit, or not known."""
 
@@ -94,15 +103,18 @@ class GroupSettings:
     cpu: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class NotifySettings:
     """``[notify]``"""
 
     command: tuple[str, ...] | None
+    bell: bool
+    terminal: str
+    min: str
     debounce_sec: float
 
 
-@dataclass(frozen=True)
+@frozen
 class ConsoleSettings:
     """``[console]``"""
 

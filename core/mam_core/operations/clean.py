@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from mam_core.clock import parse_stamp
 from mam_core.errors import JobNotFound, MamError, RegistryMissing, TransitionRefused
 from mam_core.operations.outcome import Outcome
-from mam_core.records import Status, Summary
+from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Transaction
+from mam_core.summaries import Summary
 
 
 @dataclass(frozen=True, slots=True)

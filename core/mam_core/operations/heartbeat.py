@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mam_core.leases import LeaseTerms
 from mam_core.records import Job
-from mam_core.registry import LeaseTerms, Registry
+from mam_core.registry import Registry
 
 DEFAULT_LEASE_SEC = 30
 

@@ -18,15 +18,18 @@ from typing import Any, NamedTuple
 from mam_core import codec, moving
 from mam_core.disk import Folder
 from mam_core.errors import InvalidField, MamError, RegistryMissing, StoreError
+from mam_core.events.embedded import adopt
 from mam_core.locations import DEFAULT_REGISTRY_DIR, LOGS_NAME, REGISTRY_VARIABLE, logs_path
-from mam_core.records import Status, Unreadable, check_job_id
+from mam_core.records import Status, check_job_id
+from mam_core.store_urls import StoreKind, StoreUrl
 from mam_core.stores.base import Gates, Transaction
-from mam_core.wiring import carried_folders, open_registry
+from mam_core.summaries import Unreadable
+from mam_core.wiring import carried_folders, store_at
 
 _RECORD = ".json"
 _EVENTS_LOG = ".events.log"
 _JOBS = os.path.basename(DEFAULT_REGISTRY_DIR)
-_PLACE = re.compile(r"(?:(files|sqlite|postgres|postgresql):)?(.*)", re.DOTALL)
+_DATABASE = re.compile(r"(sqlite|postgres|postgresql):")
 
 
 @dataclass(slots=True)
@@ -59,14 +62,22 @@ class MigrationUnproven(StoreError):
     title = "Migration"
 
 
+def database_url(place: str, cwd: str | None = None) -> StoreUrl | None:
+    """The database that ``--from`` or ``--to`` names; None where it names a folder."""
+    if not _DATABASE.match(place):
+        return None
+    url = StoreUrl.parse(place, cwd or os.getcwd())
+    if url.has_password:
+        raise InvalidField(
+            "a password on the command line can be read by every user of this machine: "
+            "put it into ~/.pgpass, PGPASSWORD or [store] password_file"
+        )
+    return url
+
+
 def registry_folder(place: str, cwd: str | None = None) -> str:
     """The registry that ``--from`` or ``--to`` names: for a folder ``X`` it is ``X/jobs``."""
-    match = _PLACE.fullmatch(place)
-    store, path = (match[1], match[2]) if match else (None, place)
-    if store not in (None, "files"):
-        raise InvalidField(
-            f"{place}: jobs cannot be moved between stores yet, only between folders"
-        )
+    path = place.removeprefix("files:")
     path = os.path.normpath(os.path.join(cwd or os.getcwd(), os.path.expanduser(path)))
     return path if os.path.basename(path) == _JOBS else os.path.join(path, _JOBS)
 
@@ -88,8 +99,9 @@ def migrate(
         if dry_run:
             _look(result, _Places.open(result, things, create=False))
             return result
-        old = open_registry(result.source, allow_network=allow_network).store
-        new = open_registry(result.target, allow_network=allow_network).store
+        files = StoreUrl(StoreKind.FILES)
+        old = store_at(files, result.source, allow_network=allow_network)
+        new = store_at(files, result.target, allow_network=allow_network)
         things.callback(old.close)
         things.callback(new.close)
         # Left in reverse: what arrives is written before what leaves is crossed out.
@@ -98,6 +110,7 @@ def migrate(
         places = _Places.open(result, things, create=True)
         _move(_look(result, places))
         places.sync()
+        adopt(result.target, result.source)
         result.pauses = _move_pauses(leaving, arriving)
     return result
 

@@ -1,16 +1,26 @@
-"""Why a job stands where it stands."""
+"""Why a job stands where it stands, and by whose word."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mam_core.agents.judging import TWICE_SEC
 from mam_core.claims import Refusal
 from mam_core.operations.listing import held_back, listing
+from mam_core.operations.past import Change, past
 from mam_core.operations.retry import ending
-from mam_core.records import Job, Status, claim_order
+from mam_core.operations.shown import Showing, Shown, labels_of_sessions
+from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
+from mam_core.summaries import claim_order
+from mam_core.tmux.facts import PaneFact, TmuxFailed
+
+#: Asks tmux; raises `TmuxFailed` when that cannot be done.
+Panes = Callable[[], Sequence[PaneFact]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +29,12 @@ class Explanation:
 
     job: Job
     refusals: tuple[Refusal, ...]
+    shown: Shown
+    now: float
     ahead: int = 0  #: pending jobs of its label that are claimed before it
     lease_expired: bool = False
+    trouble: str = ""  #: why tmux could not be asked
+    history: tuple[Change, ...] | None = None  #: where it was asked for
 
     @property
     def sentences(self) -> list[str]:
@@ -34,13 +48,17 @@ class Explanation:
             before = "1 job stands" if self.ahead == 1 else f"{self.ahead} jobs stand"
             return [f"{before} before it; after that, the next {taker} will take it"]
         if job.status is Status.RUNNING:
-            return [_running(job, self.lease_expired)]
+            sentences = [_running(job, self.lease_expired)]
+            sentences.append(f"it is shown as {self.shown.sentence(self.now)}")
+            if self.trouble:
+                sentences.append(f"whether its pane is there is unknown: {self.trouble}")
+            return sentences
         when = f" since {job.ended_at}" if job.ended_at else ""
         return [f"it is {ending(job)}{when}"]
 
     def to_dict(self) -> dict[str, Any]:
         job = self.job
-        return {
+        told = {
             "job_id": job.job_id,
             "status": job.status,
             "claimable": job.status is Status.PENDING and not self.refusals,
@@ -50,16 +68,54 @@ class Explanation:
             "reason": job.reason,
             "detail": job.detail,
             "sentences": self.sentences,
+            "shown": self.shown.to_dict(self.now),
         }
+        if self.history is not None:
+            told["history"] = [change.to_dict() for change in self.history]
+        return told
 
 
-def why(registry: Registry, job_id: str) -> Explanation:
+def why(
+    registry: Registry,
+    job_id: str,
+    *,
+    registry_path: str | None = None,
+    panes: Panes | None = None,
+    with_history: bool = False,
+) -> Explanation:
+    """With `registry_path` and `panes`, tmux is asked for a pane that should be there."""
     job = registry.get(job_id)
-    if job.status is not Status.PENDING:
-        expired = job.lease is not None and registry.lease_expired(job.lease)
-        return Explanation(job, (), lease_expired=expired)
-    refusals = tuple(registry.refusals(job_id))
-    return Explanation(job, refusals, 0 if refusals else _ahead(registry, job))
+    refusals = tuple(registry.refusals(job_id)) if job.status is Status.PENDING else ()
+    labels: frozenset[str] = frozenset()
+    if registry_path is not None and job.status is Status.RUNNING:
+        labels = labels_of_sessions(registry_path, registry.node)
+    showing = Showing(registry, labels)
+    trouble, shown = "", None
+    if panes is not None and job.agent_session in labels:
+        try:
+            shown = _looked_at_twice(showing, job, panes)
+        except TmuxFailed as problem:
+            trouble = problem.message
+    return Explanation(
+        job,
+        refusals,
+        shown or showing.one(job, refusals=refusals),
+        registry.clock.now(),
+        ahead=_ahead(registry, job) if job.status is Status.PENDING and not refusals else 0,
+        lease_expired=job.lease is not None and registry.lease_expired(job.lease),
+        trouble=trouble,
+        history=tuple(past(registry, job_id)) if with_history else None,
+    )
+
+
+def _looked_at_twice(showing: Showing, job: Job, panes: Panes) -> Shown:
+    """One miss is none: a second later the pane may be there, or the job somebody else's."""
+    found = panes()
+    shown = showing.one(job, found)
+    if not showing.misses_pane(job, found):
+        return shown
+    time.sleep(TWICE_SEC)
+    return showing.one(job, panes())
 
 
 def _ahead(registry: Registry, job: Job) -> int:

@@ -12,10 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from mam_core.audit import AuditLine, AuditLog
-from mam_core.records import Job, Status, Summary, Unreadable
+from mam_core.audit import AuditLine
+from mam_core.audit_base import Audit
+from mam_core.records import Job, Status
+from mam_core.summaries import Summary, Unreadable
+
+if TYPE_CHECKING:
+    from mam_core.events.post import Post
+    from mam_core.events.watch import Watch
 
 #: Told how many steps of how many are done.
 Progress = Callable[[int, int], None]
@@ -27,6 +33,7 @@ class GateKind(StrEnum):
     ALL = "all"
     AGENT = "agent"
     GROUP = "group"
+    NODE = "node"  #: what a host may claim, whichever job that would be
 
 
 class Gate(NamedTuple):
@@ -116,6 +123,9 @@ class Transaction(Facts, Protocol):
     def note(self, job_id: str, line: AuditLine) -> None:
         """An audit line about a job that does not change."""
 
+    def post(self, post: Post) -> None:
+        """Into the outbox, together with the record that numbers it: both, or neither."""
+
     def next_claimable(self, want: Want) -> Job | None:
         """The first pending job, in claim order, that `claims.refusals` lets through."""
 
@@ -151,10 +161,67 @@ class Transaction(Facts, Protocol):
         """The archive's batches, oldest first."""
 
 
+class Outbox(Protocol):
+    """Events that wait for a broker. Only transactions put something in."""
+
+    def posts(self, limit: int, past: Mapping[str, int] = MappingProxyType({})) -> list[Post]:
+        """At most so many; of each job the oldest come first.
+
+        Of a job in `past` only those above the number there.
+        """
+
+    def holds(self, job_id: str, seq: int) -> bool:
+        """No broker has taken this event yet."""
+
+    def set_aside(self, post: Post, why: str) -> None:
+        """No broker will ever take it; it is kept for a person to look at."""
+
+    def done(self, posts: Iterable[Post]) -> None:
+        """A broker has them: they are not sent again."""
+
+    def ring(self) -> bool:
+        """Wake the relay; False when none is alive."""
+
+    def wait(self, timeout: float, others: Mapping[int, int] = MappingProxyType({})) -> bool:
+        """For the relay: until somebody rings; False when nobody did.
+
+        `others` are files to poll meanwhile, and what for: they end the wait as well.
+        """
+
+    def lanes(self) -> Mapping[str, bool]:
+        """Which brokers (`Broker.place`) the relay reaches, and which not; others it has not tried.
+
+        True only while a relay is alive.
+        """
+
+    def tell_lanes(self, lanes: Mapping[str, bool]) -> None:
+        """For the relay: what `lanes` is to say from now on."""
+
+    def relaying(self) -> AbstractContextManager[bool]:
+        """The right to be the relay; False when another one is."""
+
+
 class Store(Protocol):
     """A place for records."""
 
-    audit: AuditLog
+    @property
+    def url(self) -> str:
+        """How another process names this store, without a password; empty where it cannot, or
+        needs only to know the registry folder."""
+
+    @property
+    def audit(self) -> Audit: ...
+
+    @property
+    def realm(self) -> str:
+        """The same for everybody who works on these records, from whichever host."""
+
+    @property
+    def secret(self) -> str | None:
+        """A key that all who work on these records have; None where these are of one host."""
+
+    @property
+    def outbox(self) -> Outbox: ...
 
     def transaction(
         self, *, create: bool = False, progress: Progress | None = None
@@ -174,6 +241,9 @@ class Store(Protocol):
     def find(self, query: Query) -> tuple[list[Summary], list[Unreadable]]:
         """Without a lock, in order of registration."""
 
+    def queued(self) -> Mapping[str, int]:
+        """How many jobs wait, by label; a label without any is left out."""
+
     def unreadable(self) -> list[Unreadable]:
         """The files that are named like records and are none."""
 
@@ -184,5 +254,12 @@ class Store(Protocol):
         """The same as JSON, as it is kept: for whoever hands it on without looking inside."""
 
     def facts(self) -> Facts: ...
+
+    def now(self) -> float | None:
+        """The time of day by a clock that all hosts of this store share; None where one host
+        has it for itself, and its own clocks are as good."""
+
+    def watch(self, wake: Callable[[], None]) -> Watch:
+        """Whoever sees the records change; `wake` is called when it has something to tell."""
 
     def close(self) -> None: ...

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
 from mam_core import codec
 from mam_core.disk import Folder
 from mam_core.errors import MamError
-from mam_core.records import Job, Status, Summary, Unreadable, check_job_id
+from mam_core.records import Job, Status, check_job_id
 from mam_core.stores.base import Facts, Query, Want
 from mam_core.stores.roll import Roll
+from mam_core.summaries import Summary, Unreadable
 
 RECORD_SUFFIX = ".json"
 
@@ -32,6 +32,7 @@ class Answers(Protocol):
     def next_claimable(self, want: Want, facts: Facts) -> Job | None: ...
     def status_of(self, job_id: str) -> Status | None: ...
     def running_in(self, group: str) -> int: ...
+    def queued(self) -> dict[str, int]: ...
     def live_with_key(self, key: str) -> str | None: ...
     def live_twin(self, agent_session: str, prompt: str) -> str | None: ...
     def live_writer(self, path: str) -> str | None: ...
@@ -47,32 +48,36 @@ class Written(NamedTuple):
     state: os.stat_result
 
 
-class Watch(Protocol):
-    """Tells our own changes of the folder from those of strangers, for one transaction."""
+class Sight(Protocol):
+    """A catalogue in the hands of the lock's holder, for one transaction."""
 
-    def own_change(self) -> AbstractContextManager[object]:
-        """What happens in this block is ours; what moves the folder outside of one is not."""
+    def answers(self) -> Answers:
+        """Complete: whatever has happened in the folder is seen first."""
+
+    def before_change(self) -> None:
+        """We are about to change the folder; whoever else did so since the last time is noticed."""
+
+    def after_change(self) -> None:
+        """That was ours. One that failed need not be told: then the next holder looks."""
+
+    def note(self, written: Sequence[Written], removed: Sequence[str]) -> None:
+        """We have written and removed these."""
+
+    def close(self) -> None:
+        """The transaction is over."""
 
 
 class Catalogue(Protocol):
     """Keeps up with a folder of records."""
 
-    def is_current(self, folder: Folder) -> bool:
-        """Nothing has happened in the folder that this catalogue has not seen."""
+    def current(self, folder: Folder) -> Answers | None:
+        """What is known, if nothing has happened in the folder that was not seen."""
 
-    def catch_up(self, folder: Folder, alive: Callable[[], None]) -> None:
-        """See what has happened. The caller holds the registry's lock, and shows it by `alive`."""
+    def latest(self, folder: Folder) -> Answers:
+        """What was known when somebody last looked: for a reader who does not wait."""
 
-    def answers(self, folder: Folder) -> Answers:
-        """What is known now."""
-
-    def watch(self, folder: Folder) -> Watch:
-        """The caller holds the lock and is about to write."""
-
-    def note(
-        self, folder: Folder, watch: Watch, written: Sequence[Written], removed: Sequence[str]
-    ) -> None:
-        """The caller, under `watch`, has written and removed these."""
+    def sight(self, folder: Folder, alive: Callable[[], None]) -> Sight:
+        """The caller holds the registry's lock, and shows by `alive` that it is at work."""
 
     def close(self) -> None: ...
 
@@ -93,31 +98,39 @@ class ScanAnswers(Roll):
         super().__init__(jobs)
 
 
-class Unwatched:
-    """For a catalogue that keeps nothing."""
-
-    def own_change(self) -> AbstractContextManager[object]:
-        return nullcontext()
-
-
 class Scan:
     """The catalogue that keeps nothing and reads everything."""
 
-    def is_current(self, folder: Folder) -> bool:
-        return True
+    def current(self, folder: Folder) -> Answers | None:
+        return self.latest(folder)
 
-    def catch_up(self, folder: Folder, alive: Callable[[], None]) -> None:
-        pass
-
-    def answers(self, folder: Folder) -> Answers:
+    def latest(self, folder: Folder) -> Answers:
         return ScanAnswers(folder)
 
-    def watch(self, folder: Folder) -> Watch:
-        return Unwatched()
+    def sight(self, folder: Folder, alive: Callable[[], None]) -> Sight:
+        return ScanSight(self, folder)
 
-    def note(
-        self, folder: Folder, watch: Watch, written: Sequence[Written], removed: Sequence[str]
-    ) -> None:
+    def close(self) -> None:
+        pass
+
+
+class ScanSight:
+    """Nothing is kept, so nothing is noted."""
+
+    def __init__(self, scan: Scan, folder: Folder) -> None:
+        self._scan = scan
+        self._folder = folder
+
+    def answers(self) -> Answers:
+        return self._scan.latest(self._folder)
+
+    def before_change(self) -> None:
+        pass
+
+    def after_change(self) -> None:
+        pass
+
+    def note(self, written: Sequence[Written], removed: Sequence[str]) -> None:
         pass
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from mam_core.audit import AuditEvent, AuditLog, warn
@@ -16,8 +17,11 @@ from mam_core.disk import Folder, is_temp_name, sync_fd, temp_name
 from mam_core.errors import MamError
 from mam_core.records import Job
 from mam_core.stores.base import Progress
-from mam_core.stores.catalogue import RECORD_SUFFIX, Watch, Written, read_job, record_name
+from mam_core.stores.catalogue import RECORD_SUFFIX, Sight, Written, read_job, record_name
 from mam_core.stores.journal import Intent, Journal
+
+#: The folder of events that wait for a broker.
+OUTBOX = ".outbox"
 
 #: From here on one sync of the whole file system is cheaper than one per file.
 BULK = 16
@@ -32,6 +36,7 @@ class Batch:
 
     def __init__(self) -> None:
         self.writes: dict[str, bytes] = {}  #: file name to content
+        self.posts: dict[str, bytes] = {}  #: the same, in the outbox: never synced
         self.fresh: set[str] = set()  #: names that must not exist before
         self.moves: list[tuple[str, str]] = []  #: into the archive and back
         self.lines: list[Line] = []  #: audit lines of these changes
@@ -42,7 +47,7 @@ class Batch:
 
     @property
     def changes_files(self) -> bool:
-        return bool(self.writes or self.moves)
+        return bool(self.writes or self.moves or self.posts)
 
 
 class Committer:
@@ -60,22 +65,29 @@ class Committer:
     def write(
         self,
         batch: Batch,
-        watch: Watch,
+        sight: Sight,
         progress: Progress | None = None,
         alive: Callable[[], None] | None = None,
     ) -> list[Written]:
-        """Make the files true. An OSError leaves everything as it was."""
-        temps, written = self._prepare(batch, watch, _both(progress, alive))
+        """Make the files true. An OSError leaves everything as it was.
+
+        `alive` is called now and then in a batch that takes its time.
+        """
+        alive = alive if len(batch.writes) >= BULK else None
+        temps, written = self._prepare(batch, sight, _both(progress, alive))
         moves = [*zip(temps, batch.writes, strict=True), *batch.moves]
         # A batch must be whole after a power cut too, so its intent is synced; it is one sync more.
         whole = len(moves) >= BULK or bool(batch.moves)
         try:
+            for post, data in batch.posts.items():
+                moves.append((self._prepare_post(post, data, sight), post))
             self.journal.begin(Intent(moves, batch.lines), sync=whole)
         except BaseException:
-            self._discard(temps)
+            self._discard([source for source, _ in moves if is_temp_name(source)])
             raise
-        with watch.own_change():
-            self._make(batch, moves)
+        sight.before_change()
+        self._make(batch, moves)
+        sight.after_change()
         if batch.durable:
             # Should this fail, the intent stays: the change stands, the next holder tells of it.
             self._folder.sync()
@@ -88,7 +100,7 @@ class Committer:
         alive: Callable[[], None] | None = None,
     ) -> None:
         """Write the audit lines; those that fail stay in the journal for the next holder."""
-        progress = _both(progress, alive)
+        progress = _both(progress, alive if len(batch.lines) >= BULK else None)
         owed = self._debts
         late = {job_id for job_id, _ in owed}
         for done, (job_id, line) in enumerate(batch.lines, 1):
@@ -126,11 +138,13 @@ class Committer:
             self._folder.sync()
         if died:
             self._discard([name for name in self._folder.names() if is_temp_name(name)])
+            with suppress(FileNotFoundError), self._folder.subfolder(OUTBOX) as outbox:
+                self._discard([f"{OUTBOX}/{name}" for name in outbox.names() if is_temp_name(name)])
         self._owe(owed)
         self._debts = owed
 
     def _prepare(
-        self, batch: Batch, watch: Watch, progress: Progress | None
+        self, batch: Batch, sight: Sight, progress: Progress | None
     ) -> tuple[list[str], list[Written]]:
         """Every new file under a temp name, synced; and what the catalogue is to know of them."""
         temps: list[str] = []
@@ -139,8 +153,9 @@ class Committer:
         try:
             for name, data in batch.writes.items():
                 temp = temp_name(name.removesuffix(RECORD_SUFFIX).lstrip("."))
-                with watch.own_change():
-                    fd = self._folder.create(temp, data)
+                sight.before_change()
+                fd = self._folder.create(temp, data)
+                sight.after_change()
                 temps.append(temp)
                 try:
                     if not bulk:
@@ -157,6 +172,15 @@ class Committer:
             raise
         names = ((job, record_name(job.job_id)) for job in batch.jobs.values())
         return temps, [Written(job, states[name]) for job, name in names if name in states]
+
+    def _prepare_post(self, post: str, data: bytes, sight: Sight) -> str:
+        name = post.rpartition("/")[2]
+        sight.before_change()
+        with self._folder.subfolder(OUTBOX, create=True) as outbox:
+            sight.after_change()
+            temp = temp_name(name.removesuffix(RECORD_SUFFIX))
+            outbox.put_new(temp, data)
+        return f"{OUTBOX}/{temp}"
 
     def _make(self, batch: Batch, moves: list[tuple[str, str]]) -> None:
         done: list[tuple[str, str]] = []

@@ -8,8 +8,9 @@ result survives a power cut. Reading takes no lock.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from mam_core import codec
 from mam_core.audit import AuditLog, warn
@@ -23,7 +24,8 @@ from mam_core.errors import (
     UnreadableRecord,
     UnsafePath,
 )
-from mam_core.records import Job, Summary, Unreadable
+from mam_core.locations import realm_of
+from mam_core.records import Job
 from mam_core.stores.base import Progress, Query
 from mam_core.stores.catalogue import (
     Answers,
@@ -37,10 +39,17 @@ from mam_core.stores.commit import Committer
 from mam_core.stores.files_transaction import FilesFacts, FilesTransaction
 from mam_core.stores.lock import LOCK_NAME, RegistryLock
 from mam_core.stores.mounts import check_local
+from mam_core.summaries import Summary, Unreadable
+
+if TYPE_CHECKING:
+    from mam_core.events.directory_watch import DirectoryWatch
+    from mam_core.stores.outbox_files import FilesOutbox
 
 
 class FilesStore:
     """A folder of records. One object serves one thread at a time for reading, any for writing."""
+
+    url = ""
 
     def __init__(
         self,
@@ -60,6 +69,20 @@ class FilesStore:
         self._was_there = False
         self._distrust: str | None = None
         self._warned_loose = False
+
+    @property
+    def realm(self) -> str:
+        return realm_of(self.path)
+
+    @property
+    def secret(self) -> None:
+        return None
+
+    @property
+    def outbox(self) -> FilesOutbox:
+        from mam_core.stores.outbox_files import FilesOutbox
+
+        return FilesOutbox(self.path)
 
     # -- reading, without a lock -----------------------------------------------------------
 
@@ -88,6 +111,12 @@ class FilesStore:
             return [], []
         return answers.find(query), list(answers.unreadable)
 
+    def queued(self) -> dict[str, int]:
+        try:
+            return self._look(self._open()).queued()
+        except RegistryMissing:
+            return {}
+
     def unreadable(self) -> list[Unreadable]:
         try:
             return list(self._look(self._open()).unreadable)
@@ -114,6 +143,14 @@ class FilesStore:
         folder = self._open()
         return FilesFacts(folder, self._look(folder), to_show=True)
 
+    def watch(self, wake: Callable[[], None]) -> DirectoryWatch:
+        from mam_core.events.directory_watch import DirectoryWatch
+
+        return DirectoryWatch(self.path, wake)
+
+    def now(self) -> None:
+        return None
+
     def close(self) -> None:
         self._catalogue.close()
         self._forget()
@@ -127,16 +164,18 @@ class FilesStore:
         folder = self._open(create=create)
         self._move_in(folder)
         with self._holding(folder) as committer:
-            transaction = FilesTransaction(self, folder)
-            yield transaction
-            batch = transaction.batch
-            if batch.changes_files:
-                if not folder.is_present():
-                    raise self._gone()
-                watch = self._catalogue.watch(folder)
-                written = committer.write(batch, watch, progress, self._still_here)
-                written += transaction.restored
-                self._catalogue.note(folder, watch, written, batch.removed)
+            sight = self._catalogue.sight(folder, self._still_here)
+            try:
+                transaction = FilesTransaction(self, folder, sight)
+                yield transaction
+                batch = transaction.batch
+                if batch.changes_files:
+                    if not folder.is_present():
+                        raise self._gone()
+                    written = committer.write(batch, sight, progress, self._still_here)
+                    sight.note(written + transaction.restored, batch.removed)
+            finally:
+                sight.close()
             committer.tell(batch, progress, self._still_here)
 
     @contextmanager
@@ -168,33 +207,29 @@ class FilesStore:
         with self._holding(folder):
             yield
 
-    def answers(self, folder: Folder) -> Answers:
-        """For a transaction: complete, since nobody else can write."""
-        if not self._catalogue.is_current(folder):
-            self._catalogue.catch_up(folder, self._still_here)
-            if not self._catalogue.is_current(folder):
-                return ScanAnswers(folder)  # it could not catch up: nothing is decided by it
-        return self._catalogue.answers(folder)
-
     def _look(self, folder: Folder) -> Answers:
         """For a reader, who waits for nobody.
 
         Where the catalogue lags behind and the lock is free, it is brought up to date on the way;
         where somebody holds the lock, that one does it, and we see the state before.
         """
-        if not self._catalogue.is_current(folder):
-            if not folder.has(LOCK_NAME):
-                return ScanAnswers(folder)  # nobody has ever written here: looking leaves no trace
-            try:
-                with self._holding(folder, wait=False):
-                    return self.answers(folder)
-            except BlockingIOError:
-                pass
-            except RegistryGone:
-                raise
-            except StoreError:
-                return ScanAnswers(folder)  # not ours to write in
-        return self._catalogue.answers(folder)
+        if (known := self._catalogue.current(folder)) is not None:
+            return known
+        if not folder.has(LOCK_NAME):
+            return ScanAnswers(folder)  # nobody has ever written here: looking leaves no trace
+        try:
+            with self._holding(folder, wait=False):
+                sight = self._catalogue.sight(folder, self._still_here)
+                try:
+                    return sight.answers()
+                finally:
+                    sight.close()
+        except BlockingIOError:
+            return self._catalogue.latest(folder)
+        except RegistryGone:
+            raise
+        except StoreError:
+            return ScanAnswers(folder)  # not ours to write in
 
     def read(self, folder: Folder, name: str, job_id: str) -> Job:
         try:

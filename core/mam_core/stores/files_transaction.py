@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mam_core import codec
-from mam_core.audit import AuditLine, AuditLog
+from mam_core.audit import AuditLine
+from mam_core.audit_base import Audit
 from mam_core.disk import Folder
 from mam_core.errors import StoreError
-from mam_core.records import Job, Status, Summary
+from mam_core.records import Job, Status
 from mam_core.stores.base import Gates, Want
-from mam_core.stores.catalogue import Answers, Written, read_job, record_name, record_stems
-from mam_core.stores.commit import Batch
+from mam_core.stores.catalogue import (
+    Answers,
+    Sight,
+    Written,
+    read_job,
+    record_name,
+    record_stems,
+)
+from mam_core.stores.commit import OUTBOX, Batch
 from mam_core.stores.gates_file import GATES_NAME, encode_gates, read_gates
+from mam_core.summaries import Summary
+
+if TYPE_CHECKING:
+    from mam_core.events.post import Post
 
 ARCHIVE = ".archive"
 
@@ -22,8 +34,7 @@ class Source(Protocol):
     """What a transaction asks of its store."""
 
     @property
-    def audit(self) -> AuditLog: ...
-    def answers(self, folder: Folder) -> Answers: ...
+    def audit(self) -> Audit: ...
     def read(self, folder: Folder, name: str, job_id: str) -> Job: ...
 
 
@@ -51,9 +62,10 @@ class FilesFacts:
 class FilesTransaction:
     """Stages what is to be written; the store makes it true when the block ends."""
 
-    def __init__(self, store: Source, folder: Folder) -> None:
+    def __init__(self, store: Source, folder: Folder, sight: Sight) -> None:
         self._store = store
         self._folder = folder
+        self._sight = sight
         self._facts_made: FilesFacts | None = None
         self._answers_made: Answers | None = None
         self.batch = Batch()
@@ -64,7 +76,7 @@ class FilesTransaction:
     @property
     def _answers(self) -> Answers:
         if self._answers_made is None:
-            self._answers_made = self._store.answers(self._folder)
+            self._answers_made = self._sight.answers()
         return self._answers_made
 
     @property
@@ -127,6 +139,13 @@ class FilesTransaction:
 
     def note(self, job_id: str, line: AuditLine) -> None:
         self.batch.notes.append((job_id, line.to_dict(job_id)))
+
+    def post(self, post: Post) -> None:
+        from mam_core.stores.outbox_files import encode_post, post_name
+
+        path = f"{OUTBOX}/{post_name(post)}"
+        self.batch.posts[path] = encode_post(post)
+        self.batch.fresh.add(path)
 
     def set_gates(self, gates: Gates) -> None:
         self.batch.writes[GATES_NAME] = encode_gates(gates)

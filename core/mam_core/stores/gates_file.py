@@ -17,10 +17,23 @@ def read_gates(folder: Folder, *, to_show: bool = False) -> Gates:
 
     Whoever only looks, `to_show`, is warned and sees no pause; a claim is not made on a guess.
     """
+    if not folder.has(GATES_NAME):
+        return Gates()
     try:
         data, _ = folder.read(GATES_NAME, _MAX_BYTES)
     except FileNotFoundError:
         return Gates()
+    try:
+        return decode_gates(data, f"{folder.path}/{GATES_NAME}")
+    except StoreError as problem:
+        if not to_show:
+            raise
+        warn(problem.message)
+        return Gates()
+
+
+def decode_gates(data: bytes, where: str) -> Gates:
+    """Raises `StoreError` for what nobody can read."""
     try:
         parsed = codec.loads(data)
         closed = tuple(
@@ -36,11 +49,10 @@ def read_gates(folder: Folder, *, to_show: bool = False) -> Gates:
         )
         slots = {str(name): int(count) for name, count in parsed["slots"].items()}
     except (MamError, KeyError, TypeError, ValueError, AttributeError) as problem:
-        words = f"{folder.path}/{GATES_NAME} cannot be read, and nobody knows what is paused"
-        if not to_show:
-            raise StoreError(f"{words}: {problem}; `mam resume --all` writes it anew") from None
-        warn(f"{words}: {problem}")
-        return Gates()
+        raise StoreError(
+            f"{where} cannot be read, and nobody knows what is paused: {problem}; "
+            "`mam resume --all` writes it anew"
+        ) from None
     return Gates(closed, slots)
 
 

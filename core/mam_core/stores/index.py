@@ -13,19 +13,18 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from mam_core.clock import Clock, SystemClock
 from mam_core.disk import Folder
 from mam_core.errors import MamError, StoreError
-from mam_core.records import Unreadable
 from mam_core.stores import seal
 from mam_core.stores.catalogue import (
     RECORD_SUFFIX,
     Answers,
     ScanAnswers,
-    Watch,
+    Sight,
     Written,
     encodable,
     is_record_name,
@@ -33,17 +32,21 @@ from mam_core.stores.catalogue import (
 )
 from mam_core.stores.index_answers import IndexAnswers
 from mam_core.stores.index_rows import (
+    BROKEN_INDEX,
+    State,
     file_mark,
     remove_rows,
     write_rows,
     write_unreadable,
 )
+from mam_core.stores.index_sight import IndexSight
+from mam_core.summaries import Unreadable
 
 INDEX_FOLDER = ".index"
 INDEX_NAME = "jobs.sqlite"
 
 #: Raise it with every change of ``index.sql`` or of what a row holds.
-VERSION = 1
+VERSION = 4
 
 #: Looking at every file for changes in place may take this share of the time, and no more.
 _LOOK_SHARE = 0.01
@@ -51,11 +54,6 @@ _LOOK_EVERY_SEC = 5.0
 
 #: Nobody but us writes here, under the registry's lock; a stranger who does is not waited for long.
 _BUSY_SEC = 0.5
-
-#: What a damaged index, or one that is deleted under us, makes of a question. A page of garbage
-#: can still be a database: then its values are of the wrong kind.
-_BROKEN = (sqlite3.Error, OSError, StoreError, TypeError, ValueError, KeyError, OverflowError)
-
 
 #: The version, folder and boot that an index was made for.
 MadeFor = tuple[int, str, str]
@@ -70,66 +68,48 @@ class Index:
 
     # -- the catalogue protocol ------------------------------------------------------------
 
-    def is_current(self, folder: Folder) -> bool:
+    def current(self, folder: Folder) -> Answers | None:
         try:
-            db = self._connection(folder, make=False)
-            if db is None:
-                return False
-            known, looked_at, took, _ = db.execute("SELECT * FROM state").fetchone()
-            since = self._clock.since_boot() - looked_at
-            due = max(_LOOK_EVERY_SEC, took / _LOOK_SHARE)
-            return bool(known == seal.seal_of(folder) and 0 <= since < due)
-        except _BROKEN:
-            return False
-
-    def catch_up(self, folder: Folder, alive: Callable[[], None]) -> None:
-        try:
-            self._look(folder, alive)
-        except _BROKEN:
-            self._throw_away(folder)
-            with suppress(*_BROKEN):  # then there is no index, and every answer is a scan
-                self._look(folder, alive)
-
-    def answers(self, folder: Folder) -> Answers:
-        try:
-            db = self._connection(folder, make=False)
-            # One that nobody has filled yet is not an empty registry.
-            if db is not None and db.execute("SELECT looked_at FROM state").fetchone()[0] > 0:
+            db = self.connection(folder)
+            if db is not None and self.is_current(folder, State.of(db)):
                 return IndexAnswers(db, folder)
-        except _BROKEN:
+        except BROKEN_INDEX:
+            pass
+        return None
+
+    def latest(self, folder: Folder) -> Answers:
+        try:
+            db = self.connection(folder)
+            # One that nobody has filled yet is not an empty registry.
+            if db is not None and State.of(db).looked_at > 0:
+                return IndexAnswers(db, folder)
+        except BROKEN_INDEX:
             pass
         return ScanAnswers(folder)
 
-    def watch(self, folder: Folder) -> Watch:
-        known, fine = seal.BROKEN, True
-        with suppress(*_BROKEN):
-            if db := self._connection(folder, make=False):
-                known, fine = db.execute("SELECT seal, fine FROM state").fetchone()
-        return seal.SealWatch(folder, known, fine=bool(fine))
-
-    def note(
-        self, folder: Folder, watch: Watch, written: Sequence[Written], removed: Sequence[str]
-    ) -> None:
-        assert isinstance(watch, seal.SealWatch)
-        try:
-            db = self._connection(folder, make=False)
-            if db is None:
-                return
-            # Disturbed: the rows are brought up to date, the seal stays broken, the next one looks.
-            new = watch.seal if watch.undisturbed else seal.BROKEN
-            with _transaction(db):
-                if removed:
-                    remove_rows(db, removed)
-                write_rows(db, written)
-                db.execute("UPDATE state SET seal = ?", (new,))
-        except _BROKEN:
-            self._throw_away(folder)
+    def sight(self, folder: Folder, alive: Callable[[], None]) -> Sight:
+        return IndexSight(self, folder, alive)
 
     def close(self) -> None:
         db: sqlite3.Connection | None = getattr(self._threads, "db", None)
         if db is not None:
             db.close()
         self._threads.db = self._threads.mine = None
+
+    # -- for the holder of the lock --------------------------------------------------------
+
+    def is_current(self, folder: Folder, state: State) -> bool:
+        since = self._clock.since_boot() - state.looked_at
+        due = max(_LOOK_EVERY_SEC, state.look_took / _LOOK_SHARE)
+        return bool(state.seal == seal.seal_of(folder) and 0 <= since < due)
+
+    def catch_up(self, folder: Folder, alive: Callable[[], None]) -> None:
+        try:
+            self._look(folder, alive)
+        except BROKEN_INDEX:
+            self.throw_away(folder)
+            with suppress(*BROKEN_INDEX):  # then there is no index, and every answer is a scan
+                self._look(folder, alive)
 
     # -- looking at the folder -------------------------------------------------------------
 
@@ -138,10 +118,10 @@ class Index:
 
         Sealed before it is read: a change meanwhile breaks the seal again.
         """
-        db = self._connection(folder, make=True)
+        db = self.connection(folder, make=True)
         assert db is not None
         began = time.perf_counter()
-        fine = db.execute("SELECT fine FROM state").fetchone()[0]
+        fine = State.of(db).fine
         kept = seal.seal_of(folder) if fine else seal.set_seal(folder, seal.new_seal())
         known = {row[0]: row[1:] for row in db.execute(_ALL_FILES)}
         written: list[Written] = []
@@ -169,10 +149,10 @@ class Index:
 
     # -- the file --------------------------------------------------------------------------
 
-    def _connection(self, folder: Folder, *, make: bool) -> sqlite3.Connection | None:
+    def connection(self, folder: Folder, *, make: bool = False) -> sqlite3.Connection | None:
         """This thread's connection to the index of `folder`; None when there is none to use."""
         local = self._threads
-        place = os.path.join(folder.path, INDEX_FOLDER, INDEX_NAME)
+        place = f"{folder.path}/{INDEX_FOLDER}/{INDEX_NAME}"
         there = _identity(place)
         mine = (os.getpid(), there)
         if there is not None and getattr(local, "mine", None) == mine:
@@ -197,7 +177,7 @@ class Index:
 
     def _make(self, folder: Folder, place: str, made_for: MadeFor) -> sqlite3.Connection:
         """A new, empty index under a temp name, put in place whole."""
-        self._throw_away(folder)
+        self.throw_away(folder)
         with folder.subfolder(INDEX_FOLDER, create=True) as home:
             temp = f"{INDEX_NAME}.{os.urandom(4).hex()}.new"
             home.put_new(temp, b"")
@@ -218,7 +198,7 @@ class Index:
             raise sqlite3.DatabaseError("the index cannot be opened after it was made")
         return fresh
 
-    def _throw_away(self, folder: Folder) -> None:
+    def throw_away(self, folder: Folder) -> None:
         self.close()
         self._threads.mine = None
         with suppress(OSError, StoreError), folder.subfolder(INDEX_FOLDER) as home:
@@ -254,6 +234,8 @@ def _connect(place: str) -> sqlite3.Connection:
     db = sqlite3.connect(place, timeout=_BUSY_SEC, isolation_level=None, check_same_thread=False)
     # The index may be lost at any time; it only must not be wrong after kill -9.
     db.execute("PRAGMA synchronous = OFF")
+    # A command leaves without closing, and the next one reads what stands in the log: little.
+    db.execute("PRAGMA wal_autocheckpoint = 200")
     return db
 
 

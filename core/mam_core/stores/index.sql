@@ -17,12 +17,14 @@ CREATE TABLE jobs (
     cancel_requested_at TEXT,
     last_seq INTEGER NOT NULL,
     head TEXT NOT NULL,
+    node TEXT,
     -- what claims and registrations ask beyond a summary
     key TEXT,
     prompt_sum INTEGER NOT NULL,
     not_before REAL,
     parents TEXT NOT NULL,
     artifacts TEXT NOT NULL,
+    timeout_sec REAL NOT NULL,
     -- the file that this row was read from
     inode INTEGER NOT NULL,
     size INTEGER NOT NULL,
@@ -32,7 +34,7 @@ CREATE TABLE jobs (
 -- Finished jobs are in none of the next four, so history costs a claim nothing.
 CREATE INDEX claim_order ON jobs (agent_session, priority DESC, "order", job_id)
     WHERE status = 'pending';
-CREATE INDEX running_groups ON jobs ("group") WHERE status = 'running';
+CREATE INDEX running_groups ON jobs ("group") WHERE status = 'running' AND "group" IS NOT NULL;
 CREATE INDEX live_keys ON jobs (key) WHERE key IS NOT NULL AND status IN ('pending', 'running');
 CREATE INDEX live_prompts ON jobs (agent_session, prompt_sum) WHERE status IN ('pending', 'running');
 CREATE INDEX registration_order ON jobs ("order", job_id);

@@ -11,13 +11,14 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import wraps
+from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from mam_core import codec
 from mam_core.claims import is_closed, may_claim, slots_of
 from mam_core.disk import Folder
 from mam_core.errors import MamError
-from mam_core.records import ENDED, Job, Reason, Status, Summary, Unreadable
+from mam_core.records import ENDED, Job, Reason, Status
 from mam_core.stores.base import Facts, GateKind, Query, Want
 from mam_core.stores.catalogue import ScanAnswers, Written, encodable, read_job, record_name
 from mam_core.stores.index_rows import (
@@ -28,12 +29,23 @@ from mam_core.stores.index_rows import (
     write_rows,
     write_unreadable,
 )
+from mam_core.summaries import Summary, Unreadable
 
 _SUMMARY = ", ".join(f'"{name}"' for name in Summary._fields)
+_BY_ORDER = itemgetter(Summary._fields.index("order"), Summary._fields.index("job_id"))
 _LIVE = "status IN ('pending', 'running')"
 #: A damaged index fails, or answers with values of the wrong kind.
 _DAMAGED = (sqlite3.Error, TypeError, ValueError, KeyError, OverflowError)
 _OLDEST_FIRST = 'ORDER BY "order", job_id'
+
+_CANDIDATES = f"""
+    SELECT job_id, {FILE} FROM jobs
+    WHERE status = 'pending' AND agent_session = ?
+        AND (not_before IS NULL OR not_before <= ?)
+        AND (parents = '' OR NOT EXISTS (
+            SELECT 1 FROM parents LEFT JOIN jobs AS above ON above.job_id = parent
+            WHERE child = jobs.job_id AND (above.status IS NULL OR above.status <> 'completed')))"""
+_IN_CLAIM_ORDER = ' ORDER BY priority DESC, "order", job_id LIMIT ?'
 
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -71,9 +83,10 @@ class IndexAnswers:
     @_or_scan
     def find(self, query: Query) -> list[Summary]:
         where, values = _conditions(query)
-        # The plus keeps SQLite from walking the order's index row by row: sorting is cheaper.
-        sql = f'SELECT {_SUMMARY} FROM jobs {where} ORDER BY +"order", job_id'
-        found = [_summary(row) for row in self._db.execute(sql, values)]
+        # Sorted here: SQLite would copy every row once more, or look each one up by its order.
+        rows = self._db.execute(f"SELECT {_SUMMARY} FROM jobs {where}", values).fetchall()
+        rows.sort(key=_BY_ORDER)
+        found = list(map(_summary, rows))
         if query.text is None:
             return found
         sure = self._with_text(query.text)
@@ -139,6 +152,13 @@ class IndexAnswers:
     def running_in(self, group: str) -> int:
         sql = """SELECT count(*) FROM jobs WHERE status = 'running' AND "group" = ?"""
         return int(self._db.execute(sql, (encodable(group),)).fetchone()[0])
+
+    @_or_scan
+    def queued(self) -> dict[str, int]:
+        # As the index of pending jobs has them: no job is looked at.
+        sql = """SELECT agent_session, count(*) FROM jobs WHERE status = 'pending'
+                 GROUP BY agent_session"""
+        return {str(label): int(count) for label, count in self._db.execute(sql)}
 
     @_or_scan
     def live_with_key(self, key: str) -> str | None:
@@ -221,22 +241,15 @@ class IndexAnswers:
 
     def _claim_query(self, want: Want, facts: Facts) -> tuple[str, tuple[Any, ...]]:
         """The first candidate that no rule of `claims` holds back, as far as the index can tell."""
-        conditions = [
-            "status = 'pending' AND agent_session = ?",
-            "(not_before IS NULL OR not_before <= ?)",
-            """(parents = '' OR NOT EXISTS (
-                SELECT 1 FROM parents LEFT JOIN jobs AS above ON above.job_id = parent
-                WHERE child = jobs.job_id
-                    AND (above.status IS NULL OR above.status <> 'completed')))""",
-        ]
+        conditions = [_CANDIDATES]
         values: list[Any] = [encodable(want.agent_session), want.now]
         gates = facts.gates()
-        if is_closed(gates.find(GateKind.ALL, ""), want.now):
-            conditions.append("0")
         if want.agents is not None:
             conditions.append(f"agent IN ({', '.join('?' * len(want.agents))})")
             values += map(encodable, want.agents)
         shut = [g for g in gates.closed if is_closed(g, want.now)]
+        if any(g.kind is GateKind.ALL for g in shut):
+            conditions.append("0")
         agents = [g.name for g in shut if g.kind is GateKind.AGENT]
         groups = [g.name for g in shut if g.kind is GateKind.GROUP]
         limited = {*want.slots, *gates.slots} - {*groups}
@@ -251,11 +264,7 @@ class IndexAnswers:
             marks = ", ".join("?" * len(groups))
             conditions.append(f'("group" IS NULL OR "group" NOT IN ({marks}))')
             values += map(encodable, groups)
-        sql = (
-            f"SELECT job_id, {FILE} FROM jobs WHERE {' AND '.join(conditions)} "
-            'ORDER BY priority DESC, "order", job_id LIMIT ?'
-        )
-        return sql, tuple(values)
+        return " AND ".join(conditions) + _IN_CLAIM_ORDER, tuple(values)
 
 
 _STATUSES = {status.value: status for status in Status}

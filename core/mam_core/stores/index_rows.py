@@ -6,27 +6,32 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from mam_core.clock import parse_stamp
-from mam_core.records import HEAD_CHARS, Job, Unreadable, claim_order
+from mam_core.errors import StoreError
+from mam_core.records import Job
 from mam_core.stores.catalogue import Written, encodable
+from mam_core.summaries import HEAD_CHARS, Unreadable, claim_order, kept_timeout, moment_of
+
+#: What a damaged index, or one that is deleted under us, makes of a question. A page of garbage
+#: can still be a database: then its values are of the wrong kind.
+BROKEN_INDEX = (sqlite3.Error, OSError, StoreError, TypeError, ValueError, KeyError, OverflowError)
 
 FILE = "inode, size, mtime_ns"
 _FIXED = (
     'agent, agent_session, "group", priority, "order", created_at, head, key, prompt_sum, '
-    "not_before, parents, artifacts"
+    "not_before, parents, artifacts, timeout_sec"
 )
 _MOVING = (
     "status, attempt, updated_at, started_at, ended_at, reason, cancel_requested_at, last_seq, "
-    + FILE
+    "node, " + FILE
 )
 _MOVE_ROW = (
     f"UPDATE jobs SET {_MOVING.replace(',', ' = ?,')} = ? "
     f"WHERE job_id = ? AND {_FIXED.replace(',', ' IS ? AND')} IS ?"
 )
 _WRITE_ROW = (
-    f"INSERT OR REPLACE INTO jobs (job_id, {_FIXED}, {_MOVING}) VALUES ({', '.join('?' * 24)})"
+    f"INSERT OR REPLACE INTO jobs (job_id, {_FIXED}, {_MOVING}) VALUES ({', '.join('?' * 26)})"
 )
 
 _WRITE_PROMPT = "INSERT OR REPLACE INTO prompts VALUES (?, ?, ?)"
@@ -35,6 +40,21 @@ Columns = tuple[Any, ...]
 
 #: So much of a prompt is kept for the text filter; of a longer one the record is read.
 _FOLDED = 4000
+
+
+class State(NamedTuple):
+    """The one row of the table `state`."""
+
+    seal: int
+    looked_at: float
+    look_took: float
+    fine: int
+
+    @classmethod
+    def of(cls, db: sqlite3.Connection) -> State:
+        return cls._make(
+            db.execute("SELECT seal, looked_at, look_took, fine FROM state").fetchone()
+        )
 
 
 def write_rows(db: sqlite3.Connection, written: Sequence[Written]) -> None:
@@ -109,9 +129,10 @@ def _columns(item: Written) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         job.prompt[:HEAD_CHARS],
         job.key,
         prompt_sum(job.prompt),
-        _moment(job.not_before),
+        moment_of(job.not_before),
         " ".join(job.after),
         "\0".join(job.artifact_paths),
+        kept_timeout(job.timeout_sec),
     )
     moving = (
         job.status,
@@ -122,6 +143,7 @@ def _columns(item: Written) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         job.reason,
         job.cancel_requested_at,
         job.last_seq,
+        job.node,
         *file_mark(state),
     )
     return fixed, moving
@@ -130,15 +152,6 @@ def _columns(item: Written) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 def prompt_sum(prompt: str) -> int:
     """A quick sum to find twins by; whoever acts on a match compares the prompts themselves."""
     return zlib.crc32(prompt.encode("utf-8", "surrogatepass"))
-
-
-def _moment(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return parse_stamp(text)
-    except ValueError:
-        return float("inf")
 
 
 def _encodable_all(values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mam_core.disk import Folder, read_all, sync_fd, write_all
+from mam_core.disk import Folder, read_all, sync_fd
 
 JOURNAL_NAME = ".journal"
 
@@ -39,6 +39,8 @@ class Journal:
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._fd = -1
+        self._inode = 0
+        self._end = 0
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -46,23 +48,32 @@ class Journal:
             self._fd = -1
 
     def is_empty(self) -> bool:
+        """Asked first by every holder of the lock: another one may have replaced the file."""
         try:
-            return os.stat(JOURNAL_NAME, dir_fd=self._folder.fd).st_size == 0
+            there = os.stat(JOURNAL_NAME, dir_fd=self._folder.fd, follow_symlinks=False)
         except FileNotFoundError:
+            self.close()
             return True
+        if there.st_ino != self._inode:
+            self.close()
+        self._end = there.st_size
+        return self._end == 0
 
     def begin(self, intent: Intent, *, sync: bool = False) -> None:
         """From here on the change will be made, by us or by the next holder of the lock."""
         fd = self._open()
         data = _encode(intent)
-        end = os.fstat(fd).st_size
-        os.lseek(fd, end, os.SEEK_SET)
+        end = self._end
         try:
-            write_all(fd, data)
+            while data:
+                written = os.pwrite(fd, data, self._end)
+                self._end += written
+                data = data[written:]
             if sync:
                 sync_fd(fd, JOURNAL_NAME)
         except BaseException:
             os.ftruncate(fd, end)
+            self._end = end
             raise
 
     def pending(self) -> list[Intent]:
@@ -74,6 +85,7 @@ class Journal:
 
     def clear(self) -> None:
         os.ftruncate(self._open(), 0)
+        self._end = 0
 
     def sync(self) -> None:
         sync_fd(self._open(), JOURNAL_NAME)
@@ -102,6 +114,8 @@ class Journal:
     def _open(self) -> int:
         if self._fd < 0:
             self._fd = self._folder.open_in_place(JOURNAL_NAME, os.O_RDWR)
+            state = os.fstat(self._fd)
+            self._inode, self._end = state.st_ino, state.st_size
         return self._fd
 
 

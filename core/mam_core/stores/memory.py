@@ -14,9 +14,13 @@ from contextlib import contextmanager
 from mam_core import codec
 from mam_core.audit import AuditEvent, AuditLine, AuditLog
 from mam_core.errors import JobNotFound, RegistryMissing
-from mam_core.records import Job, Summary, Unreadable, check_job_id
+from mam_core.events.post import Post
+from mam_core.events.watch import Watch
+from mam_core.records import Job, check_job_id
 from mam_core.stores.base import Gates, Query, Want
+from mam_core.stores.outbox_memory import MemoryOutbox
 from mam_core.stores.roll import Roll
+from mam_core.summaries import Summary, Unreadable
 
 
 class Moment(Roll):
@@ -48,8 +52,13 @@ class Moment(Roll):
 class MemoryStore:
     """Records in a dictionary, their history in a real audit log."""
 
+    realm = "memory"
+    secret = None
+    url = ""
+
     def __init__(self, audit: AuditLog) -> None:
         self.audit = audit
+        self.outbox = MemoryOutbox()
         self._lock = threading.RLock()
         self._now: Moment | None = None
 
@@ -62,6 +71,9 @@ class MemoryStore:
     def find(self, query: Query) -> tuple[list[Summary], list[Unreadable]]:
         return self._moment().find(query), []
 
+    def queued(self) -> dict[str, int]:
+        return self._moment().queued()
+
     def unreadable(self) -> list[Unreadable]:
         return []
 
@@ -73,6 +85,12 @@ class MemoryStore:
 
     def facts(self) -> Moment:
         return self._moment()
+
+    def watch(self, wake: Callable[[], None]) -> Watch:
+        raise NotImplementedError("nobody else writes here: there is nothing to watch for")
+
+    def now(self) -> None:
+        return None
 
     def close(self) -> None:
         pass
@@ -87,6 +105,8 @@ class MemoryStore:
             transaction = MemoryTransaction(self._moment().copy(), self.audit)
             yield transaction
             self._now = transaction.moment
+            for post in transaction.posts:
+                self.outbox.put(post)
             for done, (job_id, line) in enumerate(transaction.told, 1):
                 self._tell(job_id, line)
                 if progress is not None:
@@ -110,6 +130,7 @@ class MemoryTransaction:
     def __init__(self, moment: Moment, audit: AuditLog) -> None:
         self.moment = moment
         self.told: list[tuple[str, AuditLine]] = []
+        self.posts: list[Post] = []
         self._audit = audit
         self.get = moment.get
         self.gates = moment.gates
@@ -144,6 +165,9 @@ class MemoryTransaction:
 
     def note(self, job_id: str, line: AuditLine) -> None:
         self.told.append((job_id, line))
+
+    def post(self, post: Post) -> None:
+        self.posts.append(post)
 
     def set_gates(self, gates: Gates) -> None:
         self.moment.held = gates

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from mam_core import codec
 from mam_core.claims import may_claim
-from mam_core.records import Job, Status, Summary, claim_order
+from mam_core.records import Job, Status
 from mam_core.stores.base import Facts, Query, Want
+from mam_core.summaries import Summary, claim_order
 
 
 class Roll:
@@ -48,6 +49,9 @@ class Roll:
 
     def running_in(self, group: str) -> int:
         return Counter(j.group for j in self.jobs.values() if j.status is Status.RUNNING)[group]
+
+    def queued(self) -> dict[str, int]:
+        return Counter(j.agent_session for j in self.jobs.values() if j.status is Status.PENDING)
 
     def live_with_key(self, key: str) -> str | None:
         return self._first(lambda job: job.key == key)

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from mam_core.disk import Folder
 
@@ -60,30 +58,6 @@ def set_seal(folder: Folder, seal: int) -> int:
     return kept if kept in (seal - seal % _NS, seal - seal % (2 * _NS)) else seal
 
 
-class SealWatch:
-    """For the length of a transaction: did the folder change outside of our own blocks?
-
-    A stranger who does not take the lock can still slip in during the few
-    microseconds of one of our own system calls; the periodic look at every file
-    finds that, too.
-    """
-
-    def __init__(self, folder: Folder, known_seal: int, *, fine: bool) -> None:
-        self._folder = folder
-        self._fine = fine
-        self.seal = known_seal  #: the date that the folder has if nobody else changed it
-        self.undisturbed = True
-
-    @contextmanager
-    def own_change(self) -> Iterator[None]:
-        if seal_of(self._folder) != self.seal:
-            self.undisturbed = False
-        try:
-            yield
-        finally:
-            fresh = seal_of if self._fine else _resealed
-            self.seal = fresh(self._folder)
-
-
-def _resealed(folder: Folder) -> int:
-    return set_seal(folder, new_seal())
+def renewed_seal(folder: Folder, *, fine: bool) -> int:
+    """The seal after a change of our own."""
+    return seal_of(folder) if fine else set_seal(folder, new_seal())

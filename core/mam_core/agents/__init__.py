@@ -1,0 +1,1 @@
+"""Agents as programs: how each is started, and what its output means."""

@@ -1,0 +1,34 @@
+"""Every question that the doctor asks, in the order in which the answers are shown.
+
+A new one is a function in the module of its area, and a line here.
+"""
+
+from __future__ import annotations
+
+from mam_core.doctor import broker, jobs, leavings, machine, place, processes, sessions, trees
+from mam_core.doctor.findings import Area, Check
+
+CHECKS: tuple[Check, ...] = (
+    # What stands still is looked at once.
+    Check(Area.MACHINE, "Python", machine.python, is_about_registry=False, twice=False),
+    Check(Area.MACHINE, "tmux", machine.tmux, is_about_registry=False),
+    Check(Area.MACHINE, "git", machine.git, is_about_registry=False, twice=False),
+    Check(Area.MACHINE, "system", machine.kernel, is_about_registry=False, twice=False),
+    Check(Area.AGENTS, "profiles", machine.agents, is_about_registry=False, twice=False),
+    Check(Area.REGISTRY, "folder", place.there, is_about_registry=False, twice=False),
+    Check(Area.REGISTRY, "disk", place.disk, is_about_registry=False, twice=False),
+    Check(Area.REGISTRY, "permissions", place.permissions),
+    Check(Area.REGISTRY, "records", place.readable),
+    Check(Area.REGISTRY, "prompt files", leavings.prompts),
+    Check(Area.REGISTRY, "temp files", leavings.temp_files),
+    Check(Area.REGISTRY, "events on their way", leavings.events),
+    Check(Area.BROKER, "program", broker.program, is_about_registry=False, twice=False),
+    Check(Area.BROKER, "its processes", broker.state),
+    Check(Area.SESSIONS, "records and panes", sessions.standing),
+    Check(Area.JOBS, "workers of running jobs", jobs.held),
+    Check(Area.JOBS, "supervisors of running jobs", jobs.supervised),
+    Check(Area.JOBS, "labels of waiting jobs", jobs.served),
+    Check(Area.PROCESSES, "agents of jobs that run", processes.orphans),
+    Check(Area.WORKTREES, "of sessions", trees.of_sessions),
+    Check(Area.WORKTREES, "of nobody", trees.of_nobody),
+)

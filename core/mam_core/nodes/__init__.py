@@ -1,0 +1,1 @@
+"""Hosts: who is there, by what they say of themselves, and what is made of it."""

@@ -1,0 +1,112 @@
+"""What is heard of workers, kept by worker: the newest status, and whether a will was spoken.
+
+One connection serves a single look (`mam nodes`) and a console that stays alike.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from mam_core.nodes.status import BadStatusWord, WorkerStatus, every_worker, home_and_kind
+
+#: Retained words come right behind the answer to a subscription; so long after the last one of
+#: them there is none left on its way.
+_QUIET_SEC = 0.3
+
+
+class Ear(Protocol):
+    """The part of paho's client that hearing needs."""
+
+    on_connect: Any
+    on_disconnect: Any
+    on_message: Any
+    on_subscribe: Any
+
+    def subscribe(self, topic: Any) -> Any: ...
+    def loop_start(self) -> Any: ...
+    def loop_stop(self) -> Any: ...
+    def disconnect(self) -> Any: ...
+
+
+class Heard(NamedTuple):
+    """The last that is known of one worker."""
+
+    status: WorkerStatus
+    is_gone: bool  #: the broker spoke its will
+    since: float  #: `time.monotonic()` of the last live word; that of the first one if none was
+
+
+class Hearing:
+    """A context manager that listens while it is open."""
+
+    def __init__(self, connect: Callable[[], Ear], realm: str) -> None:
+        self._client = connect()
+        self._realm = realm
+        self._statuses: dict[str, tuple[WorkerStatus, float]] = {}
+        self._wills: set[str] = set()
+        self._lock = threading.Lock()
+        self._ready = threading.Event()
+        self._last = time.monotonic()
+        self.is_up = False
+        self.dropped = 0
+
+    def __enter__(self) -> Hearing:
+        client = self._client
+        client.on_connect = self._on_connect
+        client.on_disconnect = self._on_disconnect
+        client.on_subscribe = lambda *_: self._ready.set()
+        client.on_message = self._on_message
+        client.loop_start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def settle(self, patience_sec: float) -> bool:
+        """Wait until all retained words are in; False when no broker answered in time."""
+        if not self._ready.wait(patience_sec):
+            return False
+        deadline = time.monotonic() + patience_sec
+        while time.monotonic() < min(deadline, self._last + _QUIET_SEC):
+            time.sleep(0.02)
+        return True
+
+    def workers(self) -> list[Heard]:
+        with self._lock:
+            return [
+                Heard(status, home in self._wills, at)
+                for home, (status, at) in sorted(self._statuses.items())
+            ]
+
+    def _on_connect(self, client: Any, _data: Any, _flags: Any, code: Any, _more: Any) -> None:
+        if code.is_failure:
+            return
+        self.is_up = True
+        with self._lock:  # what went away meanwhile would never be taken back
+            self._statuses.clear()
+            self._wills.clear()
+        client.subscribe((every_worker(self._realm), 1))
+
+    def _on_disconnect(self, *_: Any) -> None:
+        self.is_up = False
+
+    def _on_message(self, _client: Any, _data: Any, message: Any) -> None:
+        home, is_will = home_and_kind(message.topic)
+        with self._lock:
+            self._last = time.monotonic()
+            if is_will:
+                (self._wills.add if message.payload else self._wills.discard)(home)
+            elif not message.payload:
+                self._statuses.pop(home, None)
+            else:
+                self._hear(home, message.payload)
+
+    def _hear(self, home: str, payload: bytes) -> None:
+        try:
+            self._statuses[home] = WorkerStatus.parse(payload), self._last
+        except BadStatusWord:
+            self.dropped += 1

@@ -1,0 +1,79 @@
+"""What a host tells others about jobs that it runs or ran: looked up as it would be here."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mam_core.config import Config
+from mam_core.nodes.answerer import Answerer, Identity
+from mam_core.nodes.asking import Kind, Question
+from mam_core.registry import Registry
+from mam_core.wiring import client_for, open_registry, realm_key
+
+if TYPE_CHECKING:
+    from mam_core.operations.panes import Panes
+
+#: Of an output log at once; as base64 it must fit into an answer.
+PIECE_BYTES = 96 * 1024
+
+
+def answering(registry: Registry, registry_path: str, config: Config) -> Answerer:
+    """Answer other hosts while the block lasts; a host that cannot works on all the same."""
+    return Answerer(
+        lambda: client_for(registry_path, config),
+        registry_path,
+        lambda: Identity(registry.store.realm, realm_key(registry, registry_path)),
+        registry.node,
+        _Looks(registry_path, config).look,
+    )
+
+
+class _Looks:
+    """On the answerer's own thread, with a registry and a look at tmux of its own."""
+
+    def __init__(self, registry_path: str, config: Config) -> None:
+        self._path = registry_path
+        self._config = config
+
+    @cached_property
+    def _panes(self) -> Panes:
+        from mam_core.operations.panes import Panes
+
+        return Panes(self._path, self._config)
+
+    def look(self, asked: Question) -> Mapping[str, Any]:
+        # Loaded when somebody asks, which most workers never see.
+        from mam_core.operations.panes import screen_of
+        from mam_core.operations.why import why
+
+        with open_registry(self._path, config=self._config) as registry:
+            if asked.kind is Kind.OUTPUT:
+                return _output(registry, asked)
+            if asked.kind is Kind.SCREEN:
+                pane = screen_of(registry, asked.job_id, self._panes)
+                return {"lines": list(self._panes.plain(pane.pane_id).lines)}
+            told = why(registry, asked.job_id, registry_path=self._path, panes=self._panes.facts)
+            return {"sentences": told.sentences}
+
+
+def _output(registry: Registry, asked: Question) -> Mapping[str, Any]:
+    from mam_core.operations.output import Place, attempts_with_output, read_output
+
+    given = asked.given
+    attempts = attempts_with_output(registry, asked.job_id)
+    attempt = given.get("attempt") or (attempts[-1] if attempts else 0)
+    after = Place(given["file"], given["offset"]) if "file" in given else None
+    limit = min(PIECE_BYTES, max(0, given.get("limit", PIECE_BYTES)))
+    piece = read_output(registry, asked.job_id, attempt, after, limit)
+    return {
+        "attempts": attempts,
+        "attempt": attempt,
+        "data": base64.b64encode(piece.data).decode("ascii"),
+        "place": list(piece.place),
+        "skipped": piece.skipped,
+        "is_anew": piece.is_anew,
+        "size": piece.size,
+    }

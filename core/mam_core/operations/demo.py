@@ -1,0 +1,177 @@
+"""A demonstration: a throw-away registry on which simulated agents work, and nothing of it stays.
+
+The first jobs are there when the block begins; sessions, broker and further jobs come up beside
+it, so that a console can open at once. At the end of the block, however that is reached, workers,
+sessions, broker and folder are gone. A guard sees to the same when this process is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from mam_core.config import Config
+from mam_core.demo import clearing, place, project, settings
+from mam_core.demo.crew import Crew
+from mam_core.demo.place import Place
+from mam_core.demo.script import Cue, cues
+from mam_core.errors import MamError
+from mam_core.operations.listing import held_back, listing, query, shown_of
+from mam_core.operations.on_duty import on_duty
+from mam_core.operations.register import register
+from mam_core.operations.starting import Tell
+from mam_core.records import Reason, Status
+from mam_core.registry import Registry
+from mam_core.wiring import open_registry
+
+#: A guard whose owner has gone has nothing to do but to look.
+_GUARD_SEC = 10.0
+
+
+class Staged(NamedTuple):
+    """What is shown: a registry like any other."""
+
+    registry_path: str
+    config: Config
+    config_path: str
+
+
+class Seen(NamedTuple):
+    """How one job stands, for a person who reads lines."""
+
+    job_id: str
+    words: str
+    task: str
+
+
+@contextmanager
+def demo(jobs: int, tell: Tell) -> Iterator[Staged]:
+    """While the block lasts; `tell` may be called from other threads."""
+    if count := clearing.clear_leftovers():
+        tell(f"cleared away what {count} killed demonstration(s) had left")
+    here, lock = place.make()
+    guard: subprocess.Popen[bytes] | None = None
+    try:
+        guard = _guard(here)
+        with place.surroundings(here):
+            show = _Show(here, _settled(here), jobs, tell)
+            try:
+                show.begin()
+                yield Staged(here.registry_path, show.config, here.config_path)
+            finally:
+                show.end()
+    finally:
+        try:
+            clearing.clear(here)
+        finally:
+            os.close(lock)
+            if guard is not None:
+                with suppress(subprocess.TimeoutExpired):
+                    guard.wait(_GUARD_SEC)
+
+
+def seen(registry: Registry) -> list[Seen]:
+    """Every job, by its registration, in words."""
+    jobs = listing(registry, query()).jobs
+    held, shown = held_back(registry, jobs), shown_of(registry, jobs)
+    rows = []
+    for job in jobs:
+        words = str(job.status)
+        if job.job_id in shown:
+            words = str(shown[job.job_id].state)
+        elif held.holds(job) or job.reason is Reason.QUOTA:
+            words = "blocked"
+        if job.reason is not None and job.status is not Status.COMPLETED:
+            words += f" ({job.reason})"
+        if job.attempt > 1:
+            words += f", attempt {job.attempt}"
+        rows.append(Seen(job.job_id, words, job.head.partition("\n")[0]))
+    return rows
+
+
+def _settled(here: Place) -> Config:
+    project.make(here.workdir)
+    with open(here.config_path, "w", encoding="utf-8") as file:
+        file.write(settings.text(here.root))
+    return here.config()
+
+
+def _guard(here: Place) -> subprocess.Popen[bytes]:
+    """In a session of its own: what is sent to our whole group does not reach it."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "mam_core.demo.guard", here.root],
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+class _Show:
+    """Registers what the script says, while workers run it."""
+
+    def __init__(self, here: Place, config: Config, jobs: int, tell: Tell) -> None:
+        self.config = config
+        self._here = here
+        self._tell = tell
+        self._crew = Crew(here, config, tell)
+        self._cues = list(cues(jobs))
+        self._ids: dict[str, str] = {}
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._told, args=(part,), name=f"mam-demo-{part.__name__}")
+            for part in (self._crew.come_up, self._play)
+        ]
+        self._began = time.monotonic()
+
+    def begin(self) -> None:
+        with self._registry() as registry:
+            while self._cues and self._cues[0].at <= 0:
+                self._register(registry, self._cues.pop(0))
+        self._began = time.monotonic()
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """The workers go while the relay is still at work, so that no event is left behind."""
+        self._stop.set()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+        clearing.end_workers(self._here)  # should the play have broken off
+        self._crew.bury()
+
+    def _play(self) -> None:
+        here = self._here
+        with on_duty(here.registry_path, self.config, config_path=here.config_path):
+            with self._registry() as registry:
+                for cue in self._cues:
+                    if self._stop.wait(max(0.0, self._began + cue.at - time.monotonic())):
+                        break
+                    self._register(registry, cue)
+            self._stop.wait()
+            self._threads[0].join()
+            clearing.end_workers(here)
+
+    def _told(self, part: Callable[[], None]) -> None:
+        """A thread has nobody else to tell."""
+        try:
+            part()
+        except (MamError, OSError) as problem:
+            self._tell(f"the demonstration is not complete: {problem}")
+
+    def _registry(self) -> Registry:
+        return open_registry(self._here.registry_path, config=self.config)
+
+    def _register(self, registry: Registry, cue: Cue) -> None:
+        request = cue.request(self._here.workdir, self._ids)
+        made = register(registry, request, self.config.job_defaults())
+        if cue.name:
+            self._ids[cue.name] = made.job_id

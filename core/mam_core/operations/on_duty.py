@@ -1,0 +1,60 @@
+"""What every long-lived command does on the side: keep the broker, relay events, sweep."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from mam_core.config import Config
+from mam_core.errors import MamError
+from mam_core.wiring import open_registry
+
+if TYPE_CHECKING:
+    from mam_core.operations.broker import Kept
+
+
+@contextmanager
+def on_duty(
+    registry_path: str,
+    config: Config,
+    *,
+    config_path: str | None = None,
+    allow_network: bool = False,
+) -> Iterator[Kept]:
+    """While the block lasts the embedded broker runs, the outbox is drained, lost jobs are found.
+
+    None of it has to succeed: what cannot be had is a warning, and the registry tells the rest.
+    """
+    # Here, on whichever thread serves: the console draws its first frame without them.
+    from mam_core.audit import warn
+    from mam_core.operations.broker import keep_broker
+    from mam_core.operations.relay import leave_behind, new_relay
+    from mam_core.operations.sweeping import sweeping
+
+    stop = threading.Event()
+
+    def relay() -> None:
+        try:
+            with open_registry(registry_path, config=config, allow_network=allow_network) as mine:
+                new_relay(mine, registry_path, config).run(stop)
+        except Exception as problem:  # a thread has nobody else to tell
+            warn(f"events are not sent on: {problem}")
+
+    sweeps = sweeping(registry_path, config, allow_network=allow_network)
+    with keep_broker(registry_path, config) as kept, sweeps:
+        thread = threading.Thread(target=relay, name="mam-relay", daemon=True)
+        thread.start()
+        try:
+            yield kept
+        finally:
+            stop.set()
+            with open_registry(registry_path, config=config, allow_network=allow_network) as ours:
+                outbox = ours.store.outbox
+                with suppress(OSError, MamError):
+                    outbox.ring()  # or it would look at `stop` half a second later
+                thread.join()
+                with suppress(OSError, MamError):
+                    if outbox.posts(1):  # whoever posted it saw a relay that has just gone
+                        leave_behind(registry_path, config_path=config_path)

@@ -1,0 +1,123 @@
+"""Run the jobs of a session: a worker, with all that goes with it while it lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+
+from mam_core.agents.profiles import Profile, profile_of, served_by_default
+from mam_core.audit import warn
+from mam_core.config import Config
+from mam_core.dispatch.counterpart import counterparts
+from mam_core.errors import ConfigError
+from mam_core.operations.announcing import Shown, announcing
+from mam_core.operations.answering import answering
+from mam_core.operations.live_work import LivePlace, live_worker
+from mam_core.operations.on_duty import on_duty
+from mam_core.operations.public_brokers import warning_of
+from mam_core.registry import Registry
+from mam_core.tmux.facts import Hand
+from mam_core.wiring import open_registry
+from mam_core.work.decision import BackOff
+from mam_core.work.placard import Placard
+from mam_core.work.relocation import Relocation
+from mam_core.work.screen import Screen
+from mam_core.work.worker import Stops, Until, Work, Worker
+
+__all__ = ["Screen", "Stops", "Until", "work"]
+
+#: How a worker is made of its parts.
+Make = Callable[
+    [Work, Callable[[], Registry], Callable[[str], Profile], Screen, Stops],
+    Worker,
+]
+
+
+def work(
+    registry_path: str,
+    config: Config,
+    agent_session: str,
+    stops: Stops,
+    *,
+    agents: Sequence[str] = (),
+    slots: int = 1,
+    until: Until = Until.STOPPED,
+    screen: Screen | None = None,
+    config_path: str | None = None,
+    allow_network: bool = False,
+    relocation: Relocation | None = None,
+    beside: AbstractContextManager[object] | None = None,
+    live: LivePlace | None = None,
+    pane: Hand | None = None,
+    make: Make | None = None,
+) -> Worker:
+    """Claim and run jobs of this label until the work is done or `stops` says so.
+
+    `agents` are the profiles that are served; none named means all but those that are served
+    only by name. `beside` is entered when all is well so far, and left when nothing runs any
+    more. `live` is the pane of an interactive agent, `pane` the one that any other worker of a
+    session lives in: what it works on is written there. `make` makes another worker than usual.
+    The answer says how many attempts were made.
+    """
+    defaults = config.defaults
+    plan = Work(
+        agent_session,
+        tuple(dict.fromkeys(agents)) if live else _served(config, agents),
+        slots,
+        until,
+        defaults.heartbeat_sec,
+        defaults.lease_sec,
+        defaults.grace_sec,
+        registry_path,
+        relocation,
+        BackOff(defaults.retry_sec, defaults.retry_factor, defaults.retry_max_sec),
+        defaults.output_max,
+    )
+    opened = partial(open_registry, registry_path, config=config, allow_network=allow_network)
+    screen = screen or Screen()
+    profiles = partial(profile_of, config)
+    hand = live.hand if live is not None else pane
+    placard = Placard(hand) if hand is not None else None
+    if live is not None:
+        worker = live_worker(live, plan, opened, profiles, screen, stops, counterparts(), placard)
+    elif make is not None:
+        worker = make(plan, opened, profiles, screen, stops)
+    else:
+        worker = Worker(plan, opened, profiles, screen, stops, counterparts(), placard)
+    if warning := warning_of(None, config, registry_path):
+        warn(warning)
+    duty = on_duty(registry_path, config, config_path=config_path, allow_network=allow_network)
+    shown = Shown(agent_session, plan.agents, slots, lambda: worker.running)
+    try:
+        with (
+            opened() as registry,
+            beside or nullcontext(),
+            duty,
+            announcing(registry, registry_path, config, shown),
+            answering(registry, registry_path, config),
+        ):
+            worker.run()
+    finally:
+        if placard is not None:
+            placard.close()
+        screen.close()
+    return worker
+
+
+def _served(config: Config, named: Sequence[str]) -> tuple[str, ...]:
+    """A name that nobody knows is said before anything is claimed; of those that were not named,
+    one that cannot be run from here is left to others, and its jobs stay pending."""
+    for name in named:
+        if not profile_of(config, name).is_headless:
+            raise ConfigError(f"{name} is interactive: it runs in a session, not in a worker")
+    if named:
+        return tuple(dict.fromkeys(named))
+    served = []
+    for name in served_by_default(config):
+        try:
+            if profile_of(config, name).is_headless:
+                served.append(name)
+        except ConfigError as problem:
+            warn(f"agent {name} is not served: {problem}")
+    return tuple(served)

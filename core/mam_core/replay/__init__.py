@@ -1,0 +1,1 @@
+"""The registry as it was at any moment, made from the audit log alone."""

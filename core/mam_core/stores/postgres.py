@@ -1,0 +1,223 @@
+"""A registry in PostgreSQL, for many hosts: claims skip what others hold, its clock counts for all.
+
+Connections are lent to one talk at a time. One that was lost is made anew by the next
+talk; while the server cannot be reached, it is tried again after pauses that grow.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from mam_core.errors import RegistryMissing, StoreError
+from mam_core.store_urls import StoreUrl
+from mam_core.stores.postgres_door import (
+    Connection,
+    DatabaseError,
+    connect,
+    explained,
+    is_lost,
+)
+from mam_core.stores.postgres_talk import PostgresChange, PostgresTalk
+from mam_core.stores.sql_base import ChangedSince
+from mam_core.stores.sql_text import STEPS, Dialect, step
+
+if TYPE_CHECKING:
+    from mam_core.stores.postgres_bell import PostgresBell
+    from mam_core.stores.postgres_watch import PostgresWatch
+
+_SHORTEST_PAUSE_SEC, _LONGEST_PAUSE_SEC = 0.1, 5.0
+#: The server's clock is asked again after this; between, our own boot clock counts on.
+_CLOCK_SEC = 10.0
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+_VERSION_TABLE = "mam_schema"
+
+
+class PostgresDatabase:
+    """The tables that the connection's search path leads to. Any thread may use it."""
+
+    dialect = Dialect.POSTGRES
+
+    def __init__(
+        self, url: StoreUrl, password_file: str | None = None, *, shares_clock: bool = True
+    ) -> None:
+        """`shares_clock`: leases are judged by the server's clock, for all hosts alike."""
+        self.place = url.without_password
+        self._url = str(url)
+        self._password_file = password_file
+        self._shares_clock = shares_clock
+        self._lock = threading.Lock()
+        self._idle: list[Connection] = []
+        self._generation = 0
+        self._pid = os.getpid()
+        self._is_ready = False
+        self._pause = 0.0
+        self._again_at = 0.0
+        self._trouble = ""
+        self._offset: tuple[float, float] | None = None
+
+    # -- talks -----------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[PostgresTalk]:
+        with self._lending() as connection:
+            yield PostgresTalk(connection, self.place)
+
+    @contextmanager
+    def writing(self, *, create: bool = False) -> Iterator[PostgresChange]:
+        with self._lending(create=create) as connection:
+            change = PostgresChange(connection, self.place)
+            try:
+                yield change
+            finally:
+                change.leave()
+
+    def now(self) -> float | None:
+        if not self._shares_clock:
+            return None
+        ours = time.clock_gettime(_BOOTTIME)
+        if self._offset is None or not 0 <= ours - self._offset[0] < _CLOCK_SEC:
+            with self._lending(needs_tables=False) as connection:
+                asked = time.clock_gettime(_BOOTTIME)
+                row = connection.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
+                assert row is not None
+                ours = time.clock_gettime(_BOOTTIME)
+                self._offset = (ours, float(row[0]) - (asked + ours) / 2)
+        return ours + self._offset[1]
+
+    def watch(self, changed_since: ChangedSince, wake: Callable[[], None]) -> PostgresWatch:
+        from mam_core.stores.postgres_watch import PostgresWatch
+
+        return PostgresWatch(self.connected, self.place, changed_since, wake)
+
+    def bell(self) -> PostgresBell:
+        from mam_core.stores.postgres_bell import PostgresBell
+
+        return PostgresBell(self.connected, self.place)
+
+    def close(self) -> None:
+        """Those that are lent are closed when they come back."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+            self._generation += 1
+        for connection in idle:
+            connection.close()
+
+    # -- connections -----------------------------------------------------------------------
+
+    def connected(self) -> Connection:
+        """A connection of the caller's own. Raises `StoreError` where there is none to be had."""
+        if time.monotonic() < self._again_at:
+            raise StoreError(self._trouble)
+        try:
+            made = connect(self._url, self._password_file)
+        except DatabaseError as problem:
+            self._pause = min(max(2 * self._pause, _SHORTEST_PAUSE_SEC), _LONGEST_PAUSE_SEC)
+            self._again_at = time.monotonic() + self._pause
+            failure = explained(problem, self.place)
+            self._trouble = failure.message
+            raise failure from None  # the cause may hold what was in the url
+        self._pause = self._again_at = 0.0
+        self._offset = None  # it may be another server
+        return made
+
+    @contextmanager
+    def _lending(self, *, create: bool = False, needs_tables: bool = True) -> Iterator[Connection]:
+        connection, generation = self._take()
+        try:
+            if needs_tables and not self._is_ready:
+                self._bring_up(connection, create=create)
+            yield connection
+        except DatabaseError as problem:
+            raise explained(problem, self.place) from problem
+        finally:
+            with self._lock:
+                keep = generation == self._generation and not connection.closed
+                if keep:
+                    self._idle.append(connection)
+            if not keep:
+                connection.close()
+
+    def _take(self) -> tuple[Connection, int]:
+        self._leave_parent()
+        while True:
+            with self._lock:
+                generation = self._generation
+                if not self._idle:
+                    break
+                connection = self._idle.pop()
+            if _is_alive(connection):
+                return connection, generation
+            connection.close()
+        return self.connected(), generation
+
+    def _leave_parent(self) -> None:
+        """A connection does not survive a fork; the parent still uses it, so it is not closed."""
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._lock = threading.Lock()
+            _inherited.append(self._idle)
+            self._idle = []
+
+    # -- versions --------------------------------------------------------------------------
+
+    def _bring_up(self, connection: Connection, *, create: bool) -> None:
+        """To our version, one step a transaction: killed in the middle, it has the one before."""
+        while (version := _version(connection)) < len(STEPS):
+            if version == 0 and not create:
+                raise RegistryMissing(f"there is no registry at {self.place} yet")
+            with connection.transaction():
+                connection.execute(
+                    "SELECT pg_advisory_xact_lock("
+                    "hashtextextended(current_schema() || ' mam schema', 0))"
+                )
+                if _version(connection) != version:
+                    continue  # somebody was first
+                if version == 0:
+                    connection.execute(f"CREATE TABLE {_VERSION_TABLE} (version INTEGER NOT NULL)")
+                    connection.execute(f"INSERT INTO {_VERSION_TABLE} VALUES (0)")
+                connection.execute(step(version, self.dialect).encode())
+                connection.execute(f"UPDATE {_VERSION_TABLE} SET version = %s", (version + 1,))
+        if version > len(STEPS):
+            raise StoreError(f"{self.place} was made by a newer mam: this one leaves it alone")
+        self._is_ready = True
+
+
+#: Connections of the parent process: kept, so that nobody closes them here.
+_inherited: list[Any] = []
+
+
+def _version(connection: Connection) -> int:
+    """Asked of the table of tables: `to_regclass` may not see what was made while we waited."""
+    there = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = %s"
+    if connection.execute(there, (_VERSION_TABLE,)).fetchone() is None:
+        return 0
+    row = connection.execute(f"SELECT version FROM {_VERSION_TABLE}").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _is_alive(connection: Connection) -> bool:
+    """What a server that ended has left behind is seen without asking it."""
+    if connection.closed:
+        return False
+    import select
+
+    poll = select.poll()
+    with suppress(DatabaseError, OSError, ValueError):
+        poll.register(connection.fileno(), select.POLLIN)
+        return not poll.poll(0) or not is_lost(_heard(connection), connection)
+    return False
+
+
+def _heard(connection: Connection) -> Exception:
+    """Something came that nobody asked for: a notice, or the end."""
+    try:
+        connection.pgconn.consume_input()
+    except DatabaseError as problem:
+        return problem
+    return DatabaseError()

@@ -1,0 +1,75 @@
+"""The words that databases are spoken to with, read from ``schema.sql`` and ``queries.sql``.
+
+Both files hold one text for two databases; here each gets its own lines of it, and
+its own way to write a value.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache, lru_cache
+
+_ONLY = re.compile(r"--only (\w+): ?(.*)")
+_NAME = "-- name: "
+#: Not the second colon of a cast.
+_VALUE = re.compile(r"(?<!:):([a-z_]+[0-9]*)")
+
+
+class Dialect(StrEnum):
+    """The databases that are spoken to, as the files name them."""
+
+    SQLITE = "sqlite"
+    POSTGRES = "postgres"
+
+
+#: How each of them writes the number of the transaction at hand.
+_CHANGED = {
+    Dialect.SQLITE: ":changed",
+    Dialect.POSTGRES: "pg_current_xact_id()::text::bigint",
+}
+
+#: The steps that a database of version n takes to version n + 1, by the files that hold them.
+STEPS = ("schema.sql",)
+
+
+@cache
+def queries(dialect: Dialect) -> Mapping[str, str]:
+    """Every named query in the words of one database."""
+    found: dict[str, str] = {}
+    for block in f"\n{_read('queries.sql')}".split("\n" + _NAME)[1:]:
+        name, _, text = block.partition("\n")
+        found[name.strip()] = in_words_of(dialect, "\n".join(_lines(text, dialect)))
+    return found
+
+
+@cache
+def step(number: int, dialect: Dialect) -> str:
+    """The statements that bring version `number` to the next one."""
+    return "\n".join(_lines(_read(STEPS[number]), dialect))
+
+
+@lru_cache(maxsize=256)
+def in_words_of(dialect: Dialect, sql: str) -> str:
+    """A query with ``:name`` for its values and ``{changed}`` as that database wants it."""
+    sql = sql.replace("{changed}", _CHANGED[dialect])
+    return _VALUE.sub(r"%(\1)s", sql) if dialect is Dialect.POSTGRES else sql
+
+
+def _lines(text: str, dialect: Dialect) -> list[str]:
+    """Without comments, and without what is for another database."""
+    kept = []
+    for line in text.splitlines():
+        if found := _ONLY.fullmatch(line.strip()):
+            if found[1] == dialect:
+                kept.append(found[2])
+        elif line.strip() and not line.lstrip().startswith("--"):
+            kept.append(line)
+    return kept
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        return file.read()

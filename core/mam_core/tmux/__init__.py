@@ -1,0 +1,1 @@
+"""The agents' sessions in tmux: a private server, acted on, looked at and typed into."""

@@ -1,0 +1,1 @@
+"""Running jobs: what is checked before one may be called completed."""

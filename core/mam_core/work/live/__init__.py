@@ -1,0 +1,1 @@
+"""An interactive agent in a pane: kept alive, given job after job, watched and talked to."""

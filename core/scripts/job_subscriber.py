@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Follow jobs by their events, for callers of the original.
+
+``job_subscriber.py --job ID … | --wait-any [--timeout S] [--idle-timeout S]``
+prints one line for each event and exits 0 when all jobs completed, 1 when one
+did not, 2 when time was over; ``import job_subscriber`` gives `subscribe`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+try:
+    import mam_core  # noqa: F401 — asks only whether it is installed
+except ModuleNotFoundError:
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+__all__ = ["subscribe"]
+
+
+def subscribe(
+    job_ids: str | Iterable[str] = (),
+    *,
+    wait_any: bool = False,
+    timeout: float | None = None,
+    idle_timeout: float | None = None,
+    registry_dir: str | os.PathLike[str] | None = None,
+) -> int:
+    """Follow these jobs, or all live ones, to their ends; the answer is the exit code."""
+    from mam_core.cli.main import main
+
+    words = ["watch"]
+    for job_id in [job_ids] if isinstance(job_ids, str) else job_ids:
+        words.append(f"--job={job_id}")
+    if wait_any:
+        words.append("--wait-any")
+    for flag, value in (
+        ("--timeout", timeout),
+        ("--idle-timeout", idle_timeout),
+        ("--registry-dir", registry_dir),
+    ):
+        if value is not None:
+            words.append(f"{flag}={value}")
+    return main(words)
+
+
+if __name__ == "__main__":
+    from mam_core.cli.main import entry
+
+    sys.argv.insert(1, "watch")
+    entry("job_subscriber.py")

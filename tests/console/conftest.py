@@ -1,0 +1,63 @@
+"""Tests of the console are coroutines: each runs on a loop of its own, without a plugin."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+
+from mam_core.registry import Registry
+from mam_tui.desk import Desk
+from tests.console.detail_story import desk_on, registry_in
+from tests.support.clock import FakeClock
+from tests.support.sessions import SessionShop, session_shop
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = pyfuncitem._fixtureinfo.argnames
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True
+
+
+@pytest.fixture
+def registry(tmp_path: Path, clock: FakeClock) -> Registry:
+    return registry_in(tmp_path, clock)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, clock: FakeClock) -> Desk:
+    return desk_on(tmp_path, clock)
+
+
+@pytest.fixture
+def shop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[SessionShop]:
+    """Sessions on a tmux server of their own, and no rules of the person's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    with session_shop(tmp_path, capsys) as made:
+        yield made
+
+
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """One entry for each frame that an app draws from now on."""
+    drawn: list[str] = []
+    display = App._display
+
+    def count(self: App[Any], screen: Any, renderable: Any) -> None:
+        if renderable is not None and self._running and self._batch_count == 0:
+            drawn.append(type(renderable).__name__)
+        display(self, screen, renderable)
+
+    monkeypatch.setattr(App, "_display", count)
+    return drawn

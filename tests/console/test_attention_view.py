@@ -1,0 +1,300 @@
+"""What needs a person: the list, what is done in it, the badge, and the board's own filter."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mam_core.agents.signs import AgentState, Channel, Sign
+from mam_core.agents.states import Shown, ShownState
+from mam_core.operations.listing import Listing
+from mam_core.records import Reason, Status
+from mam_core.registry import Registry
+from mam_core.safe_text import safe
+from mam_core.summaries import Summary
+from mam_core.wiring import open_registry
+from mam_tui.arrivals import Arrival, Loaded
+from mam_tui.attention.needing import Needing
+from mam_tui.folding import fold
+from mam_tui.screens.attention import AttentionScreen
+from mam_tui.screens.confirm import Confirm
+from mam_tui.screens.forms.answer_form import AnswerForm
+from mam_tui.screens.job import JobScreen
+from mam_tui.state_watch import States
+from tests.console.board_story import Told, told
+from tests.console.detail_story import HOSTILE, WORKER
+from tests.console.staging import add, opened
+from tests.console.story import NOW, summary
+
+ERROR, RUNNING = Status.ERROR, Status.RUNNING
+
+
+@pytest.fixture(autouse=True)
+def _nothing_of_the_persons(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+
+
+def asks(words: str = "May I?", rule: str = "PermissionRequest", at: float = NOW - 9) -> Shown:
+    return Shown(ShownState.WAITING, words, "hook", rule, at)
+
+
+def works() -> Shown:
+    return Shown(ShownState.WORKING, "", "hook", "turn", NOW)
+
+
+async def happens(console: Told, *arrivals: Arrival) -> None:
+    console.app._show(fold(arrivals))
+    await console.pilot.pause()
+
+
+@asynccontextmanager
+async def attending(
+    folder: Path, jobs: list[Summary], shown: dict[str, Shown], *keys: str, **more: Any
+) -> AsyncIterator[Told]:
+    """A console that was told this, on the view, or where other keys lead."""
+    async with told(folder, jobs, **more) as console:
+        while not console.app.desk.needing.has_begun:
+            await console.pilot.pause(0.02)
+        await happens(console, States(shown, None))
+        await console.press(*(keys or ("4",)))
+        await console.pilot.pause()
+        yield console
+
+
+def listed(needing: Needing) -> list[tuple[str, str]]:
+    return [(str(need.kind), need.job_id) for need in needing]
+
+
+class TestTheStory:
+    async def test_of_three_who_need_me(self, tmp_path: Path) -> None:
+        """One asks, one failed, one failed its checks; each is dealt with where it stands."""
+        path = str(tmp_path / "jobs")
+        with open_registry(path) as registry:
+            asking = self._asking(registry)
+            failed = self._failed(registry, Reason.EXIT, "the agent left with 3")
+            checked = self._failed(registry, Reason.VALIDATION, "test -s stars.txt failed")
+            async with opened(path, (120, 40)) as seen:
+                await seen.until(lambda: len(seen.desk.needing) == 3, "all needs are known")
+                await seen.until_seen("! 3 need you")
+                await seen.command("attention")
+                view = await seen.until_on(AttentionScreen)
+                assert [job_id for _, job_id in listed(seen.desk.needing)] == [
+                    asking,
+                    checked,
+                    failed,
+                ]
+                await seen.until_seen("◆ permission", "Bash: touch granted", "tmux:a", "attempt 1")
+                await seen.until_seen("exit: the agent left with 3")  # its record was read
+                await seen.until_seen("enter answers, a shows its screen")
+                await seen.press("enter")
+                await seen.until_on(AnswerForm)
+                await seen.press("escape", "down", "enter")
+                await seen.until_on(JobScreen)
+                await seen.press("escape")
+                await seen.until_on(AttentionScreen)
+                await seen.until_seen("test -s stars.txt failed", "shows what it left behind")
+                await seen.press("r")
+                await seen.until_on(Confirm)
+                await seen.press("y")
+                await seen.until(lambda: seen.desk.needing.get(checked) is None, "tried again")
+                assert registry.get(checked).status is Status.PENDING
+                assert seen.desk.deeds[-1].command == f"mam retry {checked}"
+                await seen.until(lambda: view.table.need.job_id == failed, "the next is there")
+                await seen.press("x")
+                assert listed(seen.desk.needing) == [("permission", asking)]
+                await seen.press("escape")
+                await seen.until(lambda: seen.app.screen is seen.app.board, "back on the board")
+                assert seen.desk.board.cursor == asking
+
+    def _asking(self, registry: Registry) -> str:
+        job_id = add(registry, "Ask me", agent_session="tmux:a")
+        assert registry.claim("tmux:a", lease=WORKER) is not None
+        sign = Sign(
+            AgentState.WAITING,
+            Channel.STREAM,
+            "can_use_tool",
+            registry.clock.now(),
+            "Bash: touch granted",
+        )
+        registry.publish(job_id, "state", detail="Bash: touch granted", data=sign.to_dict())
+        return job_id
+
+    def _failed(self, registry: Registry, reason: Reason, detail: str) -> str:
+        job_id = add(registry, f"Fail by {reason}", max_attempts=1)
+        assert registry.claim("tmux:c") is not None
+        registry.finish(job_id, ERROR, attempt=1, reason=reason, detail=detail)
+        return job_id
+
+
+class TestTheList:
+    async def test_nobody(self, tmp_path: Path) -> None:
+        jobs = [summary(1, RUNNING), summary(2), summary(3)]
+        async with attending(tmp_path, jobs, {"job0001": works()}) as console:
+            assert "nobody needs you" in console.text()
+            assert "1 working, 2 queued" in console.text()
+            assert "need you" not in console.text().split("\n")[0]
+            for key in ("enter", "x", "A", "m", "a", "r", "c", "o"):
+                await console.press(key)
+                assert console.is_on(AttentionScreen)
+            await console.press("escape")
+            assert console.app.screen is console.app.board
+
+    async def test_is_live_and_its_cursor_stays_with_the_job(self, tmp_path: Path) -> None:
+        jobs = [summary(number, RUNNING) for number in range(1, 4)]
+        shown = {"job0002": asks("Which colour?", "question v3", NOW - 30)}
+        async with attending(tmp_path, jobs, shown) as console:
+            needing, view = console.app.desk.needing, console.app.screen
+            assert isinstance(view, AttentionScreen)
+            assert "◇ question" in console.text()
+            await happens(console, States({"job0003": asks(at=NOW - 5)}, None))
+            assert listed(needing) == [("permission", "job0003"), ("question", "job0002")]
+            assert view.table.need == needing.get("job0002")
+            await happens(console, States({"job0002": works()}, None))
+            assert listed(needing) == [("permission", "job0003")]
+            assert view.table.need == needing.get("job0003")
+            await console.happens(summary(3, Status.COMPLETED), gone=["job0001"])
+            assert "nobody needs you" in console.text()
+
+    async def test_the_one_under_the_cursor_has_more_lines(self, tmp_path: Path) -> None:
+        words = " ".join(f"word{number}" for number in range(100))
+        jobs = [summary(number, RUNNING) for number in range(1, 30)]
+        shown = {job.job_id: asks(words, at=NOW - 600 + job.order) for job in jobs}
+        async with attending(tmp_path, jobs, shown, size=(100, 30)) as console:
+            assert isinstance(console.app.screen, AttentionScreen)
+            table = console.app.screen.table
+            lines = console.text().split("\n")
+            assert "job0001" in lines[2]
+            assert "word0" in lines[2]
+            assert all("word" in line and "job" not in line for line in lines[3:6])
+            assert "job0002" in lines[6]
+            await console.press("down")
+            lines = console.text().split("\n")
+            assert "job0002" in lines[3]
+            assert "job0003" in lines[7]
+            await console.press("up", "G")
+            assert table.need is not None
+            assert table.need.job_id == "job0029"
+            await console.press("pageup", "g")
+            assert table.need.job_id == "job0001"
+            await console.pilot.click(table, offset=(30, 3))  # one of its further lines
+            assert table.need.job_id == "job0001"
+            await console.pilot.click(table, offset=(30, 6))
+            assert table.need.job_id == "job0003"
+
+    async def test_one_put_aside_comes_back_when_it_asks_something_else(
+        self, tmp_path: Path
+    ) -> None:
+        async with attending(tmp_path, [summary(1, RUNNING)], {"job0001": asks()}) as console:
+            needing = console.app.desk.needing
+            await console.press("x")
+            await happens(console, States({"job0001": asks()}, None))
+            assert not listed(needing)
+            await happens(console, States({"job0001": asks("And this?", at=NOW - 1)}, None))
+            assert listed(needing) == [("permission", "job0001")]
+            await happens(console, Loaded(Listing([], [])))
+            assert not listed(needing)
+
+    async def test_hostile_words_at_every_size(self, tmp_path: Path) -> None:
+        jobs = [summary(1, RUNNING, agent_session=HOSTILE), summary(2, ERROR, head=HOSTILE)]
+        shown = {"job0001": asks(HOSTILE * 20)}
+        async with attending(tmp_path, jobs, shown) as console:
+            for size in ((20, 5), (60, 20), (200, 50)):
+                await console.pilot.resize_terminal(*size)
+                for key in ("down", "up"):
+                    await console.press(key)
+                    text = console.text()
+                    assert safe(text, keep="\n") == text
+                assert size[0] < 60 or "◆ permission" in console.text()
+
+    async def test_while_nothing_happens_nothing_is_drawn(
+        self, tmp_path: Path, frames: list[str]
+    ) -> None:
+        """The console's clock stands still, so no age looks different."""
+        jobs = [summary(1, RUNNING), summary(2, ERROR)]
+        async with attending(tmp_path, jobs, {"job0001": asks()}) as console:
+            view = console.app.screen
+            assert isinstance(view, AttentionScreen)
+            await console.pilot.pause(0.3)  # what is read on a thread has come
+            view._tick()
+            await console.pilot.pause()
+            before = len(frames)
+            for _ in range(3):
+                view._tick()
+                console.app._tick()
+                console.app._show(console.app.bridge.take())
+                await console.pilot.pause()
+            assert len(frames) == before
+            await console.happens(summary(3, head="Only the board shows this"))
+            await console.pilot.pause(0.1)
+            assert len(frames) == before + 1  # the bar counts one more
+            await console.happens(summary(3, head="Other words"))
+            await console.pilot.pause(0.1)
+            assert len(frames) == before + 1
+            await console.press("1")
+            await console.pilot.pause()
+            assert "Other words" in console.text()
+            assert view._clock is not None
+            assert not view._clock._active.is_set()  # hidden, it does not even look at ages
+
+
+class TestTheBoard:
+    async def test_w_shows_only_those_and_brings_back_the_filter(self, tmp_path: Path) -> None:
+        jobs = [summary(1, RUNNING), summary(2, ERROR), summary(3), summary(4, RUNNING)]
+        shown = {"job0001": asks(), "job0004": works()}
+        async with attending(tmp_path, jobs, shown, "w") as console:
+            board = console.app.desk.board
+            assert board.filter.text == "needs:any"
+            assert {row.job_id for row in board.view()} == {"job0001", "job0002"}
+            await happens(console, States({"job0004": asks(), "job0001": works()}, None))
+            assert {row.job_id for row in board.view()} == {"job0002", "job0004"}
+            await console.press("w")
+            assert (board.filter.text, len(board)) == ("", 4)
+            await console.press("slash", *"status:running", "enter", "w")
+            assert board.filter.text == "status:running needs:any"
+            assert [row.job_id for row in board.view()] == ["job0004"]
+            await console.press("2", "w")  # from another view, too
+            assert console.app.screen is console.app.board
+            assert board.filter.text == "status:running"
+
+    async def test_the_badge_is_on_every_view_and_short_where_it_is_narrow(
+        self, tmp_path: Path
+    ) -> None:
+        jobs = [summary(1, RUNNING), summary(2, ERROR)]
+        async with attending(
+            tmp_path, jobs, {"job0001": asks()}, "1", size=(60, 20), ascii_only=True
+        ) as console:
+            for key in ("1", "2", "4"):
+                await console.press(key)
+                assert "! 2 need you " in console.text().split("\n")[0]
+            assert "? permission" in console.text()
+            await console.happens(summary(2))
+            assert "! 1 needs you " in console.text().split("\n")[0]
+
+
+class TestTime:
+    def test_takes_old_ones_and_quotas_away(self) -> None:
+        from mam_tui.columns import BY_URGENCY, sort_key
+        from mam_tui.model import Board, Order
+
+        now = [NOW]
+        board = Board(sort_key, Order(BY_URGENCY))
+        board.load([summary(1, ERROR), summary(2, reason=Reason.QUOTA, not_before=NOW + 100)])
+        needing = Needing(board, lambda: now[0])
+        needing.begin()
+        assert needing.counts == {"retries used up": 1, "quota": 1}
+        now[0] += 30
+        assert needing.grow_older() is None
+        now[0] += 90
+        assert needing.grow_older() is not None
+        assert needing.counts == {"retries used up": 1}
+        now[0] += 24 * 3600
+        told = needing.grow_older()
+        assert told is not None
+        assert told.news == {"job0001": {"need": ""}}
+        assert not len(needing)

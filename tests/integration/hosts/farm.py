@@ -1,0 +1,165 @@
+"""Two hosts that share a database and a broker, both on the first; each has folders of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from mam_core.config import load
+from mam_core.errors import StoreError
+from mam_core.records import Job, Status
+from mam_core.registry import Registry
+from mam_core.wiring import open_registry
+from tests.support.brokers import server
+from tests.support.hosts import Host, two_hosts
+from tests.support.patience import eventually
+from tests.support.postgres import Server, own_server
+from tests.support.watching import MAM, Watched, running
+
+LABEL = "farm"
+_PORT = 1884
+
+
+class Farm:
+    """`oak` has database, broker and console; `elm` is a worker host."""
+
+    def __init__(self, folder: Path, oak: Host, elm: Host, database: Server) -> None:
+        self.oak, self.elm = oak, elm
+        self.database = database
+        self._folder = folder
+        self._registry: Registry | None = None
+
+    def settle(self, **settings: float) -> None:
+        """Both hosts get a project folder with the same settings."""
+        for host in (self.oak, self.elm):
+            home = self.home(host)
+            home.mkdir()
+            (home / "secret").write_text("farm-password\n")
+            (home / "secret").chmod(0o600)
+            lines = ["[defaults]", *(f"{name} = {value}" for name, value in settings.items())]
+            lines += ["[store]", f'url = "postgresql://postgres@{self.oak.address}/postgres"']
+            lines += ["[broker]", f'host = "{self.oak.address}"', f"port = {_PORT}"]
+            lines += ['username = "farm"', 'password_file = "secret"']
+            (home / "mam.toml").write_text("\n".join(lines) + "\n")
+
+    def home(self, host: Host) -> Path:
+        return self._folder / host.name
+
+    @contextmanager
+    def mam(self, host: Host, *words: str) -> Iterator[Watched]:
+        """A command on one of the hosts."""
+        with running(host.command(*MAM, *words), self.home(host)) as watched:
+            yield watched
+
+    def work(self, host: Host, *words: str) -> Any:
+        return self.mam(host, "work", "--label", LABEL, "--agents", "shell", *words)
+
+    def ask(self, host: Host, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            host.command(*MAM, *words),
+            cwd=self.home(host),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=90,
+        )
+
+    def add(self, script: str) -> str:
+        words = ("register", "--agent", "shell", "--agent-session", LABEL, "--prompt", script)
+        done = self.ask(self.oak, *words, "--workdir", str(self._folder))
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def nodes(self) -> dict[str, Any]:
+        said = self.ask(self.oak, "nodes", "--json").stdout
+        return {node["name"]: node for node in json.loads(said)}
+
+    # -- from outside of both hosts, by the database's socket ------------------------------
+
+    @property
+    def registry(self) -> Registry:
+        if self._registry is None:
+            place = self._folder / "outside.toml"
+            place.write_text(f'[store]\nurl = "{self.database.uri}"\n')
+            outside = str(self._folder / "outside" / "jobs")
+            self._registry = open_registry(outside, config=load(str(place)))
+        return self._registry
+
+    def job(self, job_id: str) -> Job:
+        return self.registry.get(job_id)
+
+    def until(self, job_id: str, *statuses: Status) -> Job:
+        """Also while the database is away for a moment."""
+
+        def is_there() -> Job | None:
+            try:
+                job = self.job(job_id)
+            except StoreError:
+                return None
+            return job if job.status in statuses else None
+
+        found: Job = eventually(is_there, f"{job_id} becomes {statuses}")
+        return found
+
+    def claims(self, job_id: str) -> list[int]:
+        """The attempts that were claimed, as history has them."""
+        lines = self.registry.store.audit.events(job_id)
+        return [line["attempt"] for line in lines if line.get("cause") == "claim"]
+
+    def history(self, job_id: str) -> list[str]:
+        return [line["event"] for line in self.registry.store.audit.events(job_id)]
+
+    def processes_of(self, job_id: str, attempt: int) -> list[int]:
+        """Every process that belongs to an attempt, by what it inherited."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                environ = process.environ()
+            except (psutil.Error, OSError):
+                continue
+            if (environ.get("MAM_JOB_ID"), environ.get("MAM_ATTEMPT")) == (job_id, str(attempt)):
+                found.append(process.pid)
+        return found
+
+    def close(self) -> None:
+        if self._registry is not None:
+            self._registry.store.close()
+
+
+@contextmanager
+def farm(folder: Path) -> Iterator[Farm]:
+    with ExitStack() as up:
+        oak, elm = up.enter_context(two_hosts())
+        database = up.enter_context(own_server(host=oak))
+        up.enter_context(_broker(folder, oak))
+        made = Farm(folder, oak, elm, database)
+        up.callback(made.close)
+        yield made
+
+
+@contextmanager
+def _broker(folder: Path, host: Host) -> Iterator[None]:
+    """A Mosquitto that everybody in the network may reach who knows the password."""
+    program = server("mosquitto").find()
+    assert program is not None
+    home = folder / "broker"
+    home.mkdir()
+    (home / "passwords").write_text("farm:farm-password\n")
+    hashing = ["mosquitto_passwd", "-U", str(home / "passwords")]
+    subprocess.run(hashing, check=True, capture_output=True, umask=0o077)
+    lines = [f"listener {_PORT} {host.address}", "allow_anonymous false"]
+    lines += [f"password_file {home}/passwords", f"user {'root' if os.geteuid() == 0 else ''}"]
+    (home / "conf").write_text("\n".join(lines) + "\n")
+    words = host.command(program.path, "-c", str(home / "conf"))
+    with open(home / "log", "wb") as log, subprocess.Popen(words, stdout=log, stderr=log) as run:
+        try:
+            yield
+        finally:
+            run.kill()

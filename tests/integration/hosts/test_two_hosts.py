@@ -1,0 +1,151 @@
+"""A second host joins: its jobs are seen, survive a cut cable, and come back when it is gone."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mam_core.records import Status
+from tests.integration.hosts.farm import LABEL, Farm, farm
+from tests.support.patience import eventually
+from tests.support.watching import Watched
+
+pytestmark = pytest.mark.timeout(300)
+
+#: Fails on its first host, which is to be lost; the second attempt is quick.
+_LOST_FIRST = 'if [ "$MAM_ATTEMPT" = 1 ]; then sleep 200; fi; echo done on attempt $MAM_ATTEMPT'
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Farm]:
+    with farm(tmp_path) as made:
+        yield made
+
+
+def events_of(lines: list[str], job_id: str) -> list[int]:
+    """The numbers of a job's events, as a watcher was told them."""
+    items = [json.loads(line) for line in lines if line.startswith("{")]
+    return [
+        item["event"]["seq"]
+        for item in items
+        if item.get("kind") == "event" and item["event"]["job_id"] == job_id
+    ]
+
+
+def told_in_full(watch: Watched, job_id: str, last: int) -> None:
+    wanted = list(range(1, last + 1))
+    eventually(lambda: events_of(watch.out, job_id) == wanted, f"{job_id}: once and in order")
+
+
+def at_work(two: Farm, job_id: str) -> None:
+    eventually(lambda: two.processes_of(job_id, 1), "its agent")
+
+
+def come_back(two: Farm, job_id: str) -> None:
+    """Taken up again, and by then nothing of the first attempt is left."""
+    eventually(lambda: two.job(job_id).attempt == 2, "the second attempt", 90)
+    assert two.processes_of(job_id, 1) == []
+
+
+def test_a_cable_that_is_cut_for_eight_seconds_costs_nothing(two: Farm) -> None:
+    """L: every event once and in order, every job ended as its first attempt."""
+    two.settle()
+    jobs = [two.add(f"sleep {seconds}; echo part {seconds}") for seconds in (4, 8, 4, 1)]
+    with two.mam(two.oak, "watch", "--all", "--json") as watch, two.work(two.elm, "--slots", "2"):
+        # Both slots are at work: a claim whose answer is cut off would come back by its lease only.
+        for job_id in jobs[:2]:
+            at_work(two, job_id)
+        two.elm.cut()
+        time.sleep(8)
+        two.elm.heal()
+        for job_id in jobs:
+            job = two.until(job_id, Status.COMPLETED)
+            assert (job.attempt, job.node) == (1, "elm")
+            assert two.claims(job_id) == [1]
+        for job_id in jobs:
+            told_in_full(watch, job_id, two.job(job_id).last_seq)
+        assert two.nodes()["elm"]["state"] == "up"
+        # After a cut its line to the broker may take a moment longer than one question waits.
+        eventually(lambda: "part 8" in two.ask(two.oak, "output", jobs[1]).stdout, "its output")
+        told = two.ask(two.oak, "why", jobs[1])
+        assert "completed" in told.stdout
+
+
+def test_a_host_that_is_cut_off_ends_what_it_runs_and_another_takes_it_up(two: Farm) -> None:
+    """L: no two attempts at once, whatever each side believes."""
+    two.settle(heartbeat_sec=1.0, lease_sec=4.0, sweep_sec=1.0, grace_sec=0.5)
+    job_id = two.add(_LOST_FIRST)
+    with two.work(two.elm) as away:
+        two.until(job_id, Status.RUNNING)
+        at_work(two, job_id)
+        with two.work(two.oak):
+            two.elm.cut()
+            come_back(two, job_id)
+            job = two.until(job_id, Status.COMPLETED)
+            assert (job.node, two.claims(job_id)) == ("oak", [1, 2])
+            two.elm.heal()
+            said = "its lease could not be renewed"
+            eventually(lambda: any(said in line for line in [*away.out, *away.err]), said)
+            # What the other host reports afterwards about its attempt is refused, and written down.
+            eventually(lambda: "refused" in two.history(job_id), "its report")
+            assert two.job(job_id).status is Status.COMPLETED
+
+
+@pytest.mark.parametrize("victim", ["worker", "database"])
+def test_a_death_is_survived(two: Farm, victim: str) -> None:
+    """kill -9 of a worker, and of PostgreSQL, which is back a moment later."""
+    two.settle(heartbeat_sec=1.0, lease_sec=6.0, sweep_sec=1.0, grace_sec=0.5)
+    job_id = two.add("sleep 3; echo done" if victim == "database" else _LOST_FIRST)
+    with two.work(two.elm) as worker, two.mam(two.oak, "watch", "--all"):
+        two.until(job_id, Status.RUNNING)
+        if victim == "worker":
+            worker.send(signal.SIGKILL)
+            eventually(lambda: not two.processes_of(job_id, 1), "its agent is gone")
+            with two.work(two.oak):
+                job = two.until(job_id, Status.COMPLETED)
+            assert two.claims(job_id) == [1, 2]
+        else:
+            two.database.kill()
+            two.database.start()
+            job = two.until(job_id, Status.COMPLETED)
+            assert two.claims(job_id) == list(range(1, job.attempt + 1))
+        assert job.status is Status.COMPLETED
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("forever", [False, True])
+def test_with_the_usual_settings_a_lost_host_costs_45_seconds(two: Farm, forever: bool) -> None:
+    two.settle()
+    jobs = [two.add(_LOST_FIRST) for _ in range(3)]
+    with two.work(two.elm, "--slots", "3"):
+        for job_id in jobs:
+            two.until(job_id, Status.RUNNING)
+        eventually(lambda: two.nodes().get("elm", {}).get("state") == "up", "its word")
+        with two.work(two.oak, "--slots", "3"):
+            cut = time.monotonic()
+            two.elm.cut()
+            for job_id in jobs:
+                come_back(two, job_id)
+            assert time.monotonic() - cut < 50, "45 s, and a slow machine"
+            eventually(lambda: two.nodes()["elm"]["state"] == "stale", "its will", 90)
+            if not forever:
+                two.elm.heal()
+                eventually(lambda: two.nodes()["elm"]["state"] == "up", "its word", 90)
+            for job_id in jobs:
+                assert two.until(job_id, Status.COMPLETED).attempt == 2
+                assert two.claims(job_id) == [1, 2]
+
+
+def test_a_drained_host_leaves_the_work_to_the_other(two: Farm) -> None:
+    two.settle()
+    with two.work(two.elm), two.work(two.oak):
+        assert two.ask(two.oak, "node", "drain", "elm", "--why", "new disk").returncode == 0
+        jobs = [two.add("true") for _ in range(3)]
+        for job_id in jobs:
+            assert two.until(job_id, Status.COMPLETED).node == "oak"
+        assert LABEL in two.nodes()["oak"]["sessions"]

@@ -1,0 +1,153 @@
+"""A job on another host is looked at from here, over a real broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from mam_core.errors import MamError
+from mam_core.events.keeper import Keeper
+from mam_core.nodes.answerer import Answerer, Identity
+from mam_core.nodes.asking import NoAnswer, asks_of
+from mam_core.operations import elsewhere
+from mam_core.operations.answering import answering
+from mam_core.operations.elsewhere import Elsewhere
+from mam_core.registry import Registry
+from mam_core.wiring import client_for, open_registry, realm_key
+from tests.support.brokers import embedded, kill_server
+from tests.support.patience import eventually
+from tests.support.working import LABEL, Workshop
+
+HERE, THERE = "oak", "elm"
+_Told = TypeVar("_Told")
+
+
+@pytest.fixture(params=["nats", "mosquitto"])
+def broker(request: pytest.FixtureRequest, shop: Workshop) -> Iterator[Keeper]:
+    with embedded(shop.path, str(request.param)).ensure_running() as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def there(shop: Workshop) -> Iterator[Registry]:
+    """The registry as the other host opens it."""
+    with open_registry(str(shop.path), config=shop.config) as registry:
+        registry.node = THERE
+        yield registry
+
+
+@pytest.fixture
+def line(shop: Workshop, broker: Keeper) -> Iterator[Elsewhere]:
+    shop.registry.node = HERE
+    asks = Elsewhere(shop.registry, str(shop.path), shop.config)
+    yield asks
+    asks.close()
+
+
+def test_what_an_attempt_printed_comes_in_pieces(
+    shop: Workshop, there: Registry, line: Elsewhere
+) -> None:
+    job = shop.run(shop.agent("talks", "behaves"))
+    job = job.evolve(node=THERE)
+    assert line.is_there(job)
+    assert not line.is_there(job.evolve(node=HERE))
+    with answering(there, str(shop.path), shop.config):
+        printed = eventually(lambda: _or_none(lambda: line.output(job)), "an answer")
+        assert printed.attempts == (1,)
+        assert printed.attempt == 1
+        assert printed.piece.data.decode() == shop.output(job.job_id)
+        again = line.output(job, 1, printed.piece.place)
+        assert (again.piece.data, again.piece.is_anew) == (b"", False)
+        with pytest.raises(MamError, match=r"elm says: .*no output is kept"):
+            line.output(job, 7)
+        with pytest.raises(MamError, match=r"elm says: job .* has ended"):
+            line.screen(job)
+
+
+def test_why_is_asked_of_the_host_that_knows(
+    shop: Workshop, there: Registry, line: Elsewhere
+) -> None:
+    shop.add(shop.agent("quick", "behaves"))
+    job = there.claim(LABEL)
+    assert job is not None
+    assert job.node == THERE
+    with answering(there, str(shop.path), shop.config):
+        told = eventually(lambda: _or_none(lambda: line.why(job)), "an answer")
+    assert any("unsupervised" in sentence for sentence in told)
+
+
+def test_a_host_that_is_not_there_is_not_waited_for_long(
+    shop: Workshop, line: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elsewhere, "PATIENCE_SEC", 1.0)
+    job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
+    with pytest.raises(NoAnswer, match="elm"):
+        line.output(job)
+
+
+def test_the_line_comes_back_with_its_broker(
+    shop: Workshop, there: Registry, line: Elsewhere
+) -> None:
+    job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
+    with answering(there, str(shop.path), shop.config):
+        eventually(lambda: _or_none(lambda: line.output(job)), "an answer")
+        kill_server(shop.path)
+        eventually(lambda: _or_none(lambda: line.output(job)), "an answer by the next broker")
+
+
+def test_of_two_on_one_host_one_answers_and_the_other_takes_over(
+    shop: Workshop, there: Registry, line: Elsewhere
+) -> None:
+    job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
+    with ExitStack() as first, answering(there, str(shop.path), shop.config):
+        first.enter_context(answering(there, str(shop.path), shop.config))
+        eventually(lambda: _or_none(lambda: line.output(job)), "an answer")
+        first.close()
+        eventually(lambda: _or_none(lambda: line.output(job)), "an answer by the other")
+
+
+def test_rubbish_and_forgeries_are_dropped_and_counted(
+    shop: Workshop, there: Registry, line: Elsewhere
+) -> None:
+    job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
+    stranger = client_for(str(shop.path), shop.config)
+    stranger.reach()
+    with answering(there, str(shop.path), shop.config) as answers:
+        eventually(lambda: _or_none(lambda: line.output(job)), "an answer")
+        for payload in (b"", b"{", b"x" * 100_000, b'{"kind": "output", "sig": "00"}'):
+            stranger.publish(asks_of(there.store.realm, THERE), payload, 1).wait_for_publish(30)
+        eventually(lambda: answers.dropped == 4, "all are counted")
+        assert line.output(job).piece.data
+    stranger.stop()
+
+
+def _or_none(ask: Callable[[], _Told]) -> _Told | None:
+    """The host may not listen yet."""
+    try:
+        return ask()
+    except NoAnswer:
+        time.sleep(0.1)
+        return None
+
+
+def test_a_host_without_a_folder_of_its_own_answers_too(
+    shop: Workshop, there: Registry, line: Elsewhere, tmp_path: Path
+) -> None:
+    """Where the records are in a database, nothing may have been written there before."""
+    job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
+    folder = tmp_path / "elsewhere" / "jobs"
+    answers = Answerer(
+        lambda: client_for(str(shop.path), shop.config),
+        str(folder),
+        lambda: Identity(there.store.realm, realm_key(there, str(shop.path))),
+        THERE,
+        lambda asked: {"lines": [asked.job_id]},
+    )
+    with answers:
+        seen = eventually(lambda: _or_none(lambda: line.screen(job)), "an answer")
+    assert seen == [job.job_id]

@@ -1,0 +1,10 @@
+"""A stand-in agent that prints: ``prints_much.py BYTES``, 100 MB unless told otherwise."""
+
+import sys
+
+print("stand-in agent: this one prints much", flush=True)
+left = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000_000
+line = b"x" * 99 + b"\n"
+block = line * 1000
+while left > 0:
+    left -= sys.stdout.buffer.write(block[:left])

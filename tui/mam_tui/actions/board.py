@@ -1,0 +1,105 @@
+"""What can be done on the board."""
+
+from __future__ import annotations
+
+from mam_core.records import Status
+from mam_tui.actions.kinds import Action, Place
+from mam_tui.actions.reasons import needs, needs_a_job, needs_an_empty_board
+
+BOARD: tuple[Action, ...] = (
+    Action(
+        "new",
+        "n",
+        "new job",
+        Place.BOARD,
+        changes=True,
+        weight=80,
+        aliases=("n", "add", "register"),
+    ),
+    Action(
+        "cancel",
+        "c",
+        "cancel",
+        Place.BOARD,
+        changes=True,
+        why_not=needs({Status.PENDING, Status.RUNNING}, "it has ended already"),
+        weight=70,
+        aliases=("c", "kill"),
+    ),
+    Action(
+        "retry",
+        "r",
+        "retry",
+        Place.BOARD,
+        changes=True,
+        why_not=needs({Status.ERROR, Status.CANCELLED}, "only failed or cancelled jobs"),
+        weight=69,
+        aliases=("r", "again"),
+    ),
+    Action(
+        "edit",
+        "E",
+        "change",
+        Place.BOARD,
+        changes=True,
+        why_not=needs({Status.PENDING}, "only a job that nobody has claimed yet"),
+        weight=45,
+    ),
+    Action("bulk", "N", "new jobs from a file", Place.BOARD, changes=True),
+    Action(
+        "clean", "", "clean away what has ended", Place.BOARD, changes=True, aliases=("d", "rm")
+    ),
+    Action("open", "enter", "open", Place.BOARD, why_not=needs_a_job, weight=90),
+    Action("mark", "space", "mark", Place.BOARD, why_not=needs_a_job, weight=50),
+    Action("range", "v", "mark a range", Place.BOARD, why_not=needs_a_job),
+    Action("mark-all", "ctrl+a", "mark all shown", Place.BOARD, why_not=needs_a_job),
+    Action("clear-marks", "ctrl+backslash", "clear marks", Place.BOARD),
+    Action("copy", "y", "copy id", Place.BOARD, why_not=needs_a_job),
+    Action("copy-row", "Y", "copy the line", Place.BOARD, why_not=needs_a_job),
+    Action(
+        "copy-path",
+        "",
+        "copy the record's path",
+        Place.BOARD,
+        why_not=needs_a_job,
+        aliases=("P",),
+    ),
+    Action(
+        "copy-command",
+        "",
+        "copy a command line",
+        Place.BOARD,
+        why_not=needs_a_job,
+        aliases=("C",),
+    ),
+    Action(
+        "export",
+        "e",
+        "export what is shown",
+        Place.BOARD,
+        why_not=needs_a_job,
+        only_now=True,
+        aliases=("e", "w", "write"),
+    ),
+    Action("filter", "slash", "filter", Place.BOARD, weight=85),
+    Action("detail", "d", "detail panel", Place.BOARD, weight=35),
+    Action("next-tab", "right_square_bracket", "next tab", Place.BOARD),
+    Action("previous-tab", "left_square_bracket", "tab before", Place.BOARD),
+    Action("columns", "C", "choose columns", Place.BOARD),
+    Action(
+        "demo",
+        "D",
+        "demonstration",
+        Place.BOARD,
+        why_not=needs_an_empty_board,
+        weight=88,
+        only_now=True,
+    ),
+    Action("sort-state", "T", "sort by state", Place.BOARD),
+    Action("sort-id", "J", "sort by job", Place.BOARD),
+    Action("sort-age", "O", "sort by age", Place.BOARD),
+    Action("sort-run", "U", "sort by run time", Place.BOARD),
+    Action("sort-idle", "I", "sort by silence", Place.BOARD),
+    Action("sort", "S", "sort by the next column", Place.BOARD),
+    Action("reverse", "R", "reverse the order", Place.BOARD),
+)

@@ -1,0 +1,81 @@
+"""What we do otherwise than any Textual app, whatever it shows.
+
+Words in notices are text and bounded; keys from before a question are no answers to it; a
+mistake of ours ends in a sentence; nothing is drawn for a screen that nobody sees.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+from textual import events
+from textual.app import App
+from textual.screen import ModalScreen, Screen
+
+from mam_core.operations.crash import crashed
+from mam_core.safe_text import clip, safe
+from mam_tui.plain import InAscii
+
+if TYPE_CHECKING:
+    from textual.notifications import SeverityLevel
+
+#: Of one notice; what is longer stands in the log of deeds.
+_NOTICE_LINES = 20
+_NOTICE_CELLS = 500
+
+
+class CarefulApp(App[None]):
+    """Knows nothing of jobs."""
+
+    def __init__(self, *, ascii_only: bool = False) -> None:
+        # Without colours the terminal's own are left alone, instead of made grey.
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self.ascii_only = ascii_only
+        if ascii_only:
+            self._filters.append(InAscii())
+
+    @property
+    def _background_screens(self) -> list[Screen[Any]]:
+        """Nothing is seen through a view. Textual counts the screen below all the same, and would
+        draw the view anew for each line of a board that nobody sees."""
+        return super()._background_screens if isinstance(self.screen, ModalScreen) else []
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys that were pressed before a question was asked are no answers to it: on a busy
+        machine they come when it stands there, and even from the screen below it."""
+        if isinstance(event, events.Key):
+            asked_at: float = getattr(self.screen, "asked_at", -math.inf)
+            if event.time < asked_at:
+                return
+        await super().on_event(event)
+
+    def _fatal_error(self) -> None:
+        """Textual's own way out shows a traceback with all values, which nobody at a console asked
+        for; there is no public door to change that."""
+        assert self._exception is not None
+        self.panic(Text(crashed(self._exception)))
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """The one door for notices: whoever wrote the words, they are text, and not without end."""
+        lines = (clip(safe(line), _NOTICE_CELLS) for line in message.split("\n")[:_NOTICE_LINES])
+        text = "\n".join(lines)
+        if severity == "error":
+            self.complain(text)
+        else:
+            title = safe(title)
+            super().notify(text, title=title, severity=severity, timeout=timeout, markup=markup)
+
+    def complain(self, words: str) -> None:
+        """What went wrong does not go away by itself."""
+        raise NotImplementedError

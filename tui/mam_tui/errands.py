@@ -1,0 +1,85 @@
+"""Acts that may take long: on a thread each, told when they are done.
+
+The thread is waited for when the console is left, so that a session is never left half
+started; what only waits (for a job to end, for a receipt) is told that the console is over.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from mam_core.errors import MamError
+from mam_core.operations.outcome import Outcome
+from mam_core.safe_text import one_line
+from mam_tui.desk import Deed
+
+if TYPE_CHECKING:
+    from mam_core.registry import Registry
+    from mam_tui.app import Console
+
+T = TypeVar("T")
+
+Act: TypeAlias = "Callable[[Registry], Sequence[Outcome] | str]"
+
+
+def run(
+    console: Console,
+    words: Sequence[str],
+    act: Act,
+    done: Callable[[Deed], None] | None = None,
+    *,
+    is_undo: bool = False,
+) -> None:
+    """A deed; its outcome is told, or handed to `done` on the console's thread."""
+
+    def go() -> None:
+        deed = console.desk.do(words, act, is_undo=is_undo)
+        later(console, done or console.tell, deed)
+
+    _start(go, "mam-errand", daemon=False)
+
+
+def ask(
+    console: Console,
+    question: Callable[[Registry], T],
+    answered: Callable[[T], None],
+    failed: Callable[[str], None] | None = None,
+) -> None:
+    """Only a look; what goes wrong is told, or handed to `failed` as a sentence."""
+
+    def go() -> None:
+        try:
+            with console.desk.open_registry() as registry:
+                found = question(registry)
+        except (MamError, OSError) as problem:
+            later(console, failed or partial(_warn, console), str(problem))
+        else:
+            later(console, answered, found)
+
+    _start(go, "mam-question", daemon=True)
+
+
+def is_over(console: Console) -> Callable[[], bool]:
+    """For whatever waits on an errand's thread."""
+    return lambda: not console.is_running
+
+
+def _warn(console: Console, text: str) -> None:
+    console.notify(one_line(text), severity="error", markup=False)
+
+
+def later(console: Console, call: Callable[..., object], *args: object) -> None:
+    """From an errand's thread: on the console's."""
+    with suppress(RuntimeError):  # the console has just been left
+        console.call_later(call, *args)
+
+
+def _start(go: Callable[[], None], name: str, *, daemon: bool) -> None:
+    # In the context of whoever asked: Textual finds the app by it.
+    context = copy_context()
+    threading.Thread(target=context.run, args=(go,), name=name, daemon=daemon).start()

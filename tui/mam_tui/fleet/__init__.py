@@ -1,0 +1,1 @@
+"""Which agents' screens the fleet shows, and where each stands."""

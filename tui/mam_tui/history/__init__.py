@@ -1,0 +1,1 @@
+"""Every job that ever was: read page by page, and two attempts compared."""

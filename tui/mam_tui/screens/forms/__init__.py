@@ -1,0 +1,1 @@
+"""Forms: what an operator fills in instead of typing a command."""

@@ -1,0 +1,99 @@
+"""The board and the sessions as they were: models of their own, beside the live ones.
+
+They are moved by what changed between two moments. The live board is only looked at once,
+for its order, its filter and its cursor, so that the operator finds the way about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mam_core.operations.replay import Cursor, Past, Place, Then, sessions_of
+from mam_core.operations.sessions_then import seen_then
+from mam_tui.columns import sort_key
+from mam_tui.model import Board, Effect
+from mam_tui.sessions.columns import sort_key as session_key
+from mam_tui.sessions.rows import SessionList, SessionRow, sooner
+from mam_tui.travel.rows import RowThen
+from mam_tui.travel.step import Step
+
+#: When one job in so many changed, the view is merged anew instead of moved line by line.
+_SHARE = 16
+_FEW = 100
+
+
+class Picture:
+    """All that was there at `at`."""
+
+    def __init__(self, past: Past, at: float, live: Board, sessions: SessionList) -> None:
+        self._past = past
+        self._cursor = Cursor(past, at)
+        self.board = Board(sort_key, live.order)
+        self.board.cursor = live.cursor
+        self.board.filter = live.filter
+        self.sessions = SessionList(session_key, sessions.order)
+        self.sessions.cursor = sessions.cursor
+        self._rows: dict[str, RowThen] = {}  #: the board's own
+        self.board.tick(at)
+        everything = self._cursor.all_places()
+        self.board.show_many({one.job_id: self._put(one) for one in everything}, ())
+
+    @property
+    def at(self) -> float:
+        return self._cursor.at
+
+    def then(self, job_id: str) -> Then | None:
+        """How a job stood; None: it was not there."""
+        row = self._rows.get(job_id)
+        return None if row is None else row.then
+
+    def move(self, at: float) -> Step:
+        """Also when nothing changed by it: what has an age is older then."""
+        board, touched = self.board, self._cursor.go(at)
+        board.tick(at)
+        places: Iterable[Place] = self._cursor.places(touched)
+        if len(touched) > max(_FEW, len(board.rows) // _SHARE):
+            known, places = self._rows, list(places)
+            before = [known[one.job_id].word for one in places if one.job_id in known]
+            changed = {one.job_id: self._put(one) for one in places}
+            board.show_many(changed, before)
+            return Step(frozenset(changed), (), True)
+        jobs, lines, has_moved = [], [], False
+        for one in places:
+            was = self._rows.get(one.job_id)
+            word = "" if was is None else was.word
+            row = self._put(one)
+            effect = board.remove(one.job_id) if row is None else board.show(row, word)
+            has_moved |= effect is Effect.MOVED
+            if effect is Effect.LINE:
+                lines.append(one.job_id)
+            jobs.append(one.job_id)
+        return Step(frozenset(jobs), tuple(lines), has_moved)
+
+    def _put(self, place: Place) -> RowThen | None:
+        """The row of a job is this now; None: there is none."""
+        job_id, stand, word = place
+        if stand is None:
+            self._rows.pop(job_id, None)
+            return None
+        row = self._rows.get(job_id)
+        if row is None:
+            row = self._rows[job_id] = RowThen(self._past, job_id, stand, word)
+        else:
+            row.stood(stand, word)
+        self.board.note_use(stand.contract.group, stand.node)
+        self.board.note_news(None, stand.tokens, stand.cost)
+        return row
+
+    def seen_sessions(self) -> list[SessionRow]:
+        """Over all jobs: for whoever looks at the sessions, and at nobody else's cost."""
+        found, rows = [], self._rows
+        for session in sessions_of((job_id, row.stand) for job_id, row in rows.items()):
+            session = session._replace(running=tuple(sorted(session.running, key=self._order)))
+            shown = {job_id: rows[job_id].shown for job_id in session.running}
+            job_id = sooner(shown)
+            found.append(SessionRow(seen_then(session), shown.get(job_id), job_id))
+        return found
+
+    def _order(self, job_id: str) -> tuple[int, str]:
+        return self._rows[job_id].order, job_id

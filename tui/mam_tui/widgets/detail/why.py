@@ -1,0 +1,74 @@
+"""Why the job stands where it stands: who says so, by which rule, and what was said before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from mam_core.operations.why import Explanation, why
+from mam_core.registry import Registry
+from mam_tui.moments import day_and_time, seconds
+from mam_tui.widgets.detail.page import Page
+from mam_tui.widgets.detail.spans import EMPTY, Paragraph, Span, line_of, said
+from mam_tui.widgets.detail.tab import Question, Setting, Tab
+
+_MOST = 200
+_WHEN = 21
+_STATE = 12
+
+
+class WhyTab(Tab):
+    """Sentences first, then the changes that led here, the newest first."""
+
+    name: ClassVar[str] = "why"
+
+    def __init__(self, setting: Setting, registry_path: str) -> None:
+        self._page = Page()
+        super().__init__(setting, self._page)
+        self._path = registry_path
+
+    def forget(self) -> None:
+        self._page.clear()
+
+    def question(self) -> Question:
+        job_id, path, bullet = self.job_id, self._path, self.setting.glyph("·", "-")
+
+        def ask(registry: Registry) -> list[Paragraph]:
+            told = why(registry, job_id, registry_path=path, with_history=True)
+            return list(_paragraphs(told, bullet))
+
+        return ask
+
+    def answer(self, answer: Any) -> None:
+        self._page.put(answer)
+
+
+def _paragraphs(told: Explanation, bullet: str) -> Iterator[Paragraph]:
+    for sentence in told.sentences:
+        yield Paragraph((Span(f"{bullet} ", "muted"), *line_of(sentence)), 2)
+    if not told.history:
+        return
+    yield EMPTY
+    yield said(("how it came to this", "title"), ("  newest first", "muted"))
+    current = told.job.attempt
+    for change in list(reversed(told.history))[:_MOST]:
+        at = seconds(change.at)
+        when = day_and_time(at) if at is not None else "?"
+        state = line_of((change.state[:40], "key" if change.attempt == current else "muted"))
+        room = " " * max(1, _STATE + 1 - sum(len(span.text) for span in state))
+        which = f"#{change.attempt} " if change.attempt else ""
+        who = f"({': '.join(filter(None, (change.channel, change.rule)))})"
+        yield Paragraph(
+            (
+                Span(f"{when:<{_WHEN}}", "muted"),
+                *said((which, "muted")).line,
+                *state,
+                Span(room),
+                *line_of(change.words[:4000]),
+                Span(" "),
+                *line_of((who, "muted")),
+            ),
+            _WHEN,
+        )
+    if len(told.history) > _MOST:
+        yield said((f"… {len(told.history) - _MOST} earlier ones are in mam why", "muted"))
