@@ -21,7 +21,7 @@ from mam_core.errors import MamError
 from mam_core.presence import worker_of
 from mam_core.process_mark import ProcessMark
 from mam_core.sessions import SessionFolder
-from mam_core.tmux.names import socket_path
+from mam_core.tmux.names import socket_path, turnstile_path
 from mam_core.wiring import embedded_broker, open_tmux, tmux_socket
 from mam_core.work.processes import HAS_PROC, pids, read_fact
 
@@ -87,8 +87,10 @@ def _end_sessions(place: Place, config: Config) -> None:
         server.let_go()
         _until(lambda: not server.is_running, _TMUX_SEC)
     if not server.is_running:
-        with suppress(OSError):  # tmux leaves it where it was
-            os.unlink(socket_path(tmux_socket(place.registry_path, config)))
+        socket = socket_path(tmux_socket(place.registry_path, config))
+        for path in (socket, turnstile_path(socket)):
+            with suppress(OSError):  # tmux leaves it where it was
+                os.unlink(path)
 
 
 def _carriers(place: Place, words: Iterable[bytes]) -> list[ProcessMark]:

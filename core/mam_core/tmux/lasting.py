@@ -9,12 +9,14 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
-from mam_core.tmux.command import Address, listens
+from mam_core.tmux.command import Address, ask, listens
 from mam_core.tmux.control_client import Chain, ControlClient
 from mam_core.tmux.control_parser import Reply
 from mam_core.tmux.facts import NoServer, TmuxFailed
+from mam_core.tmux.turnstile import alone
 
 T = TypeVar("T")
 
@@ -63,6 +65,12 @@ class LastingClient:
 
     def close(self) -> None:
         with self._lock:
+            if self._client is None:
+                return
+            with suppress(TmuxFailed), alone(self._address):
+                self._drop()
+                # Its end is news once the server has seen it, which is after its process has gone.
+                ask(self._address, "display-message", "-p", "")
             self._drop()
 
     def _try(self, chains: list[Chain], read: Callable[[list[list[Reply]]], T]) -> T:
@@ -82,7 +90,8 @@ class LastingClient:
         if listener == self._refused_by and time.monotonic() < self._not_before:
             raise type(self._refusal)(self._refusal.message)
         try:
-            self._client = ControlClient(self._address, self._limit_sec, self._beside)
+            with alone(self._address):
+                self._client = ControlClient(self._address, self._limit_sec, self._beside)
         except TmuxFailed as problem:
             self._refusal, self._refused_by = problem, listener
             self._not_before = time.monotonic() + self._pause_sec

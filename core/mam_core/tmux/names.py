@@ -34,6 +34,11 @@ def socket_path(name: str) -> str:
     return os.path.join(os.path.realpath(home), f"tmux-{os.getuid()}", name)
 
 
+def turnstile_path(socket: str) -> str:
+    """The lock beside a socket, see `turnstile`; tmux has a file `<socket>.lock` of its own."""
+    return f"{socket}.turnstile"
+
+
 def checked(name: str) -> str:
     """The name of a session, as it was given; BadSessionName says what is wrong with it."""
     shown = safe(name)

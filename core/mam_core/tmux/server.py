@@ -43,6 +43,7 @@ from mam_core.tmux.facts import (
 from mam_core.tmux.formats import panes_format, read_panes
 from mam_core.tmux.labels import label_words
 from mam_core.tmux.reaping import NUDGE, Overlooked
+from mam_core.tmux.turnstile import alone
 
 if TYPE_CHECKING:
     import libtmux
@@ -75,6 +76,15 @@ class TmuxServer:
         """Start a session, labelled from its first moment; SessionExists if there is one."""
         names.checked(plan.name)
         _check(plan)
+        program()  # TmuxMissing, before anything is left anywhere
+        with alone(self._address):
+            try:
+                return self._new_session(plan)
+            except NoServer:
+                # The one that was there went with its last session just now.
+                return self._new_session(plan)
+
+    def _new_session(self, plan: SessionPlan) -> PaneFact:
         is_ours = self._prepare()
         target = f"={plan.name}:"
         mark = secrets.token_hex(8)
@@ -118,10 +128,11 @@ class TmuxServer:
         if not any(pane.session == name for pane in self.panes()):
             raise NoSuchSession(f"there is no session {name}")
         # One step: nobody can put another session in its place between the look and the end.
-        done = self._libtmux().cmd(
-            *("if-shell", "-F", "-t", f"={name}:", f"#{{{settings.SESSION_MARK}}}"),
-            *(f"kill-session -t '={name}'", f"display-message -p '{_FOREIGN}'"),
-        )
+        with alone(self._address):
+            done = self._libtmux().cmd(
+                *("if-shell", "-F", "-t", f"={name}:", f"#{{{settings.SESSION_MARK}}}"),
+                *(f"kill-session -t '={name}'", f"display-message -p '{_FOREIGN}'"),
+            )
         if done.stdout == [_FOREIGN]:
             raise ForeignSession(f"session {name} was not started by mam, so mam does not end it")
         said = " ".join(done.stderr)
@@ -203,10 +214,19 @@ class TmuxServer:
             for name, value in surroundings().items()
             if name in settings.SERVER_ENVIRONMENT
         }
-        argv = [program(), *self._address.words, "-f", self._configuration, "start-server"]
+        # Read by a command and not by `-f`: tmux forgets that file when a second client comes while
+        # it starts, and goes again at once, being empty.
+        argv = [program(), *self._address.words, "-f", os.devnull, "start-server"]
+        argv += [";", "set-option", "-s", "exit-empty", "off", ";", "source-file", "-"]
         try:
             done = subprocess.run(
-                argv, env=bare, cwd="/", capture_output=True, timeout=PATIENCE_SEC, check=False
+                argv,
+                input=settings.CONFIGURATION.encode(),
+                env=bare,
+                cwd="/",
+                capture_output=True,
+                timeout=PATIENCE_SEC,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             raise TmuxFailed(f"tmux did not start within {PATIENCE_SEC:g} s") from None

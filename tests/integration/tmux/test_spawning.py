@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from mam_core.tmux import command
+from mam_core.tmux.control import TmuxGlance
 from mam_core.tmux.facts import (
     BadSessionName,
     PaneFact,
@@ -264,3 +266,37 @@ def test_the_configuration_has_no_mistake_and_is_ours_alone(
     assert right == "no job | C-b d: leave it running"
     argv = server.attach_argv("x")
     assert argv[-3:] == ["-E", "-t", "=x"]
+
+
+# -- beside others -----------------------------------------------------------------------------
+
+
+def test_sessions_begin_and_end_while_consoles_come_and_go(
+    registry: Path, spawn: Spawn, server: TmuxServer
+) -> None:
+    """tmux 3.3 dies, with every pane, of a session that begins or ends while a control client is
+    on its way in; and it forgets its configuration when a client comes while it starts."""
+    is_over = threading.Event()
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            glance = TmuxGlance(str(registry), server.socket)
+            with suppress(TmuxFailed):
+                glance.panes()
+            glance.close()
+            is_over.wait(0.02)
+
+    consoles = [threading.Thread(target=come_and_go) for _ in range(3)]
+    for console in consoles:
+        console.start()
+    try:
+        lives = spawn("stays").pid
+        for number in range(12):
+            spawn(f"goes{number}")
+            server.end(f"goes{number}")
+    finally:
+        is_over.set()
+        for console in consoles:
+            console.join()
+    assert [(pane.session, pane.pid) for pane in server.panes()] == [("stays", lives)]
+    assert tmux(server.socket, "show-options", "-gqv", "@mam_server") == "1"
