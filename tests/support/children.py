@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psutil
+
 
 class Child:
     """A Python program that talks by lines: it says what it did, and waits for a word."""
@@ -70,3 +72,11 @@ def run_all(program: str, argument_lists: list[list[str]], timeout: float = 100)
     finally:
         for one in children:
             one.end()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it runs; one that nobody has waited for is over, and it may go while we look."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

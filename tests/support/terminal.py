@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 
 from tests.support.brokers import processes_in
+from tests.support.children import is_alive
 from tests.support.patience import eventually
 from tests.support.tmux import new_socket_name, tmux
 
@@ -158,7 +159,7 @@ class Terminal:
         eventually(lambda: not left(), f"nothing is left of {left()}")
 
     def _is_busy(self) -> bool:
-        return any(each.status() != psutil.STATUS_ZOMBIE for each in self.programs())
+        return any(is_alive(each.pid) for each in self.programs())
 
     def close(self) -> None:
         tmux(self.socket, "kill-server")

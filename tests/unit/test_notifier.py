@@ -8,7 +8,6 @@ import threading
 from itertools import pairwise
 from pathlib import Path
 
-import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from mam_core.operations.attention import Need, NeedKind, Urgency
 from mam_core.operations.notifier import TEXT_CELLS, Call, Notifier, sentence
 from mam_core.operations.notify_command import MOST_AT_ONCE, NotifyCommand, variables
 from mam_core.operations.notify_terminal import form_for, terminal_words
+from tests.support.children import is_alive
 from tests.support.patience import eventually
 
 HOSTILE = "\x1b]52;c;ZQ==\x07 \x9c;end\n\x1b\\ \u202e 4;1;50 $(touch /tmp/x) `id`"
@@ -194,7 +194,7 @@ class TestTheCommand:
         command.close()
         assert "did not end within 0.4 s" in trouble[0]
         started = pids.read_text().split()
-        eventually(lambda: not any(map(_runs, started)), "both are gone")
+        eventually(lambda: not any(is_alive(int(pid)) for pid in started), "both are gone")
 
     def test_holds_nobody_up_and_only_so_many_run(self) -> None:
         command = NotifyCommand(["sleep", "600"], lambda _: None)
@@ -220,14 +220,6 @@ class TestTheCommand:
         given = variables(self.call("\0\ud800" + "x" * 100_000), {})
         assert all(value.isprintable() and len(value) < 10_000 for value in given.values())
         assert all(value.encode() for value in given.values())
-
-
-def _runs(pid: str) -> bool:
-    """Also a process that nobody has waited for is over."""
-    try:
-        return psutil.Process(int(pid)).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def test_the_settings_have_defaults_that_disturb_nobody() -> None:

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from mam_core.records import Job, Status
 from mam_core.work.validate_command import TAIL_BYTES
 from mam_core.work.validation import Verdict, environment, judge
+from tests.support.children import is_alive
 
 STARTED = 1_800_000_000
 
@@ -175,6 +175,6 @@ def test_a_job_without_promises_has_kept_them(workdir: Path) -> None:
 def _all_gone(pids: Path) -> None:
     for pid in map(int, pids.read_text().split()):
         deadline = time.monotonic() + 30
-        while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        while is_alive(pid):
             assert time.monotonic() < deadline, f"{pid} is still alive"
             time.sleep(0.02)

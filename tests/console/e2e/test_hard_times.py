@@ -79,4 +79,11 @@ def _killed(site: SessionShop, window: Terminal, kept: str) -> None:
 
 
 def _broker(site: SessionShop) -> set[psutil.Process]:
-    return {one for one in processes_in(site.folder) if one.name().startswith("nats")}
+    return {one for one in processes_in(site.folder) if _is_broker(one)}
+
+
+def _is_broker(process: psutil.Process) -> bool:
+    try:
+        return process.name().startswith("nats")
+    except psutil.NoSuchProcess:
+        return False  # it went while we looked
