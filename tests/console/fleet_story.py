@@ -60,12 +60,11 @@ class Stage(NamedTuple):
     view: FleetScreen
     screens: Screens
 
+    async def until_looked(self, times: int) -> None:
+        await self.console.until(lambda: len(self.screens.looks) >= times, f"{times} looks")
+
     async def until(self, *words: str) -> None:
-        for _ in range(500):
-            if all(word in self.console.text() for word in words):
-                return
-            await self.console.pilot.pause(0.02)
-        raise AssertionError(f"{words} not in\n{self.console.text()}")
+        await self.console.until_seen(*words)
 
     @property
     def focused(self) -> str | None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from mam_core.config import load
@@ -28,6 +27,7 @@ from mam_tui.screens.help import HelpScreen
 from mam_tui.screens.job import JobScreen
 from mam_tui.screens.sessions import SessionsScreen
 from mam_tui.widgets.filter_line import FilterLine
+from tests.support.patience import until
 
 
 @pytest.fixture(autouse=True)
@@ -55,14 +55,6 @@ async def console(path: str, size: tuple[int, int] = (140, 30), **more: Any) -> 
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: not app.standing().loading)
         yield pilot
-
-
-async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if holds():
-            return
-        await pilot.pause(0.02)
-    raise AssertionError("it never came to that")
 
 
 def add(registry: Registry, prompt: str = "Do it", **more: Any) -> str:

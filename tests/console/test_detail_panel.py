@@ -24,9 +24,10 @@ from mam_tui.widgets.detail.panel import PACE_SEC
 from mam_tui.widgets.detail.spans import Span
 from mam_tui.widgets.detail.tab import Question
 from tests.console.detail_story import quiet_bridge, two_attempts
-from tests.console.test_detail_tabs import opened, seen, shown, until
+from tests.console.test_detail_tabs import opened, seen, shown
 from tests.support.clock import FakeClock
 from tests.support.jobs import add
+from tests.support.patience import until
 
 
 def heard(registry: Registry, job_id: str, number: int, detail: str) -> EventHeard:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from tests.console.detail_story import (
 )
 from tests.support.clock import FakeClock
 from tests.support.jobs import add
+from tests.support.patience import until
 
 
 class Alone(App[None]):
@@ -57,14 +58,6 @@ async def opened(
     async with app.run_test(size=(100, 40)) as pilot:
         app.panel.show(job_id)
         yield app.panel, pilot
-
-
-async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if holds():
-            return
-        await pilot.pause(0.02)
-    raise AssertionError("it never came to that")
 
 
 def seen(view: LineView) -> str:

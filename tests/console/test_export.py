@@ -22,6 +22,7 @@ from mam_tui.screens.job import JobScreen
 from mam_tui.screens.sessions import SessionsScreen
 from mam_tui.sessions.rows import SessionRow
 from mam_tui.sessions.watch import SessionLook, SessionWatch
+from mam_tui.widgets.gantt_chart import GanttChart
 from tests.console.board_story import Told, told
 from tests.console.detail_story import HOSTILE
 from tests.console.staging import Opened, opened
@@ -117,6 +118,10 @@ async def test_marked_jobs_and_the_opened_one_become_pages(
         assert "\x1b" not in page.read_text()
 
 
+def bars_of(console: Opened) -> list[str]:
+    return console.app.screen.query_one(GanttChart).jobs()
+
+
 async def test_every_list_can_be_taken_along(
     registry: Registry, ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +144,8 @@ async def test_every_list_can_be_taken_along(
         ):
             await console.press(key)
             await console.until_seen(shown, failed)
+            if key == "5":  # its jobs are read one after the other
+                await console.until(lambda: len(bars_of(console)) == 2, "both are read")
             await console.press("e")
             await console.until_on(LineForm)
             deed = await named(console, f"{key}.json")

@@ -26,7 +26,7 @@ from tests.console.staging import add
 from tests.console.story import summary
 from tests.console.test_attention_view import asks, attending, happens, works
 from tests.console.test_situations_terminal import Tty
-from tests.support.patience import eventually
+from tests.support.patience import eventually, until
 
 LEAVES, RETURNS = b"\x1b[O", b"\x1b[I"
 LEASE = LeaseTerms("worker-1", 600.0)
@@ -159,7 +159,7 @@ async def test_several_are_one_call_and_what_was_seen_is_none(
         app.app_focus = False
         shown = {"job0002": asks("This?"), "job0003": asks("That?", "question v3")}
         await happens(console, States(shown, None))
-        await until(console, lambda: wire[0].written)
+        await until(console.pilot, lambda: wire[0].written)
         assert wire[0].written == [
             "\a\x1b]777;notify;mam;2 jobs need you: job0002 asks for a permission, "
             "job0003 asks a question\x1b\\"
@@ -183,15 +183,7 @@ async def test_a_program_that_cannot_be_run_is_said(tmp_path: Path, wire: list[W
     async with attending(tmp_path, JOBS, {}, config=config) as console:
         console.app.app_focus = False
         await happens(console, States({"job0001": asks()}, None))
-        await until(console, lambda: list(console.app._notifications))
+        await until(console.pilot, lambda: list(console.app._notifications))
         (note,) = console.app._notifications
         assert note.message == "[notify] command /no/such/program: no such file or directory"
         assert not wire[0].written  # no bell, and a terminal that nobody knows
-
-
-async def until(console: Any, holds: Any) -> None:
-    for _ in range(500):
-        if holds():
-            return
-        await console.pilot.pause(0.02)
-    raise AssertionError("it never came to that")
