@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -15,6 +16,10 @@ from tests.support.clock import FakeClock
 # Machines of all speeds run these; a slow example is no finding, and a failure must be repeatable.
 settings.register_profile("mam", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("mam")
+
+# What is started in the background by a script ignores ^C, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _OURS = (*VARIABLES, CONFIG_VARIABLE, "MAM_JOB_ID")
 
