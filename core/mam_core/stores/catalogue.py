@@ -61,10 +61,13 @@ class Sight(Protocol):
         """That was ours. One that failed need not be told: then the next holder looks."""
 
     def note(self, written: Sequence[Written], removed: Sequence[str]) -> None:
-        """We have written and removed these."""
+        """We are about to put these in place and to remove those."""
+
+    def confirm(self) -> None:
+        """What was noted is true now."""
 
     def close(self) -> None:
-        """The transaction is over."""
+        """The transaction is over; what was noted and not confirmed is forgotten."""
 
 
 class Catalogue(Protocol):
@@ -131,6 +134,9 @@ class ScanSight:
         pass
 
     def note(self, written: Sequence[Written], removed: Sequence[str]) -> None:
+        pass
+
+    def confirm(self) -> None:
         pass
 
     def close(self) -> None:

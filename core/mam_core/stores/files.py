@@ -172,8 +172,8 @@ class FilesStore:
                 if batch.changes_files:
                     if not folder.is_present():
                         raise self._gone()
-                    written = committer.write(batch, sight, progress, self._still_here)
-                    sight.note(written + transaction.restored, batch.removed)
+                    committer.write(batch, sight, progress, self._still_here)
+                    sight.confirm()
             finally:
                 sight.close()
             committer.tell(batch, progress, self._still_here)

@@ -69,7 +69,6 @@ class FilesTransaction:
         self._facts_made: FilesFacts | None = None
         self._answers_made: Answers | None = None
         self.batch = Batch()
-        self.restored: list[Written] = []
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -167,7 +166,7 @@ class FilesTransaction:
                 name = record_name(job_id)
                 if self._folder.has(name):
                     continue  # the id lives again; what is archived stays where it is
-                self.restored.append(Written(*read_job(kept, job_id)))
+                self.batch.restored.append(Written(*read_job(kept, job_id)))
                 self.batch.moves.append((f"{ARCHIVE}/{batch}/{name}", name))
                 self.batch.lines.append((job_id, line.to_dict(job_id)))
                 restored.append(job_id)

@@ -46,7 +46,7 @@ INDEX_FOLDER = ".index"
 INDEX_NAME = "jobs.sqlite"
 
 #: Raise it with every change of ``index.sql`` or of what a row holds.
-VERSION = 4
+VERSION = 5
 
 #: Looking at every file for changes in place may take this share of the time, and no more.
 _LOOK_SHARE = 0.01

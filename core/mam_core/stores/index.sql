@@ -3,6 +3,7 @@
 CREATE TABLE jobs (
     job_id TEXT PRIMARY KEY,
     status TEXT NOT NULL,
+    live INTEGER NOT NULL, -- pending or running: not by `status`, which a claim changes
     agent TEXT NOT NULL,
     agent_session TEXT NOT NULL,
     "group" TEXT,
@@ -35,8 +36,8 @@ CREATE TABLE jobs (
 CREATE INDEX claim_order ON jobs (agent_session, priority DESC, "order", job_id)
     WHERE status = 'pending';
 CREATE INDEX running_groups ON jobs ("group") WHERE status = 'running' AND "group" IS NOT NULL;
-CREATE INDEX live_keys ON jobs (key) WHERE key IS NOT NULL AND status IN ('pending', 'running');
-CREATE INDEX live_prompts ON jobs (agent_session, prompt_sum) WHERE status IN ('pending', 'running');
+CREATE INDEX live_keys ON jobs (key) WHERE key IS NOT NULL AND live;
+CREATE INDEX live_prompts ON jobs (agent_session, prompt_sum) WHERE live;
 CREATE INDEX registration_order ON jobs ("order", job_id);
 
 CREATE TABLE parents (

@@ -33,7 +33,7 @@ from mam_core.summaries import Summary, Unreadable
 
 _SUMMARY = ", ".join(f'"{name}"' for name in Summary._fields)
 _BY_ORDER = itemgetter(Summary._fields.index("order"), Summary._fields.index("job_id"))
-_LIVE = "status IN ('pending', 'running')"
+_LIVE = "live"
 #: A damaged index fails, or answers with values of the wrong kind.
 _DAMAGED = (sqlite3.Error, TypeError, ValueError, KeyError, OverflowError)
 _OLDEST_FIRST = 'ORDER BY "order", job_id'

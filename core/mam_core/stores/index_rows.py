@@ -26,13 +26,14 @@ _MOVING = (
     "status, attempt, updated_at, started_at, ended_at, reason, cancel_requested_at, last_seq, "
     "node, " + FILE
 )
-_MOVE_ROW = (
-    f"UPDATE jobs SET {_MOVING.replace(',', ' = ?,')} = ? "
-    f"WHERE job_id = ? AND {_FIXED.replace(',', ' IS ? AND')} IS ?"
-)
-_WRITE_ROW = (
-    f"INSERT OR REPLACE INTO jobs (job_id, {_FIXED}, {_MOVING}) VALUES ({', '.join('?' * 26)})"
-)
+_NEW_MOVING = _MOVING.replace(",", " = ?,") + " = ?"
+_SAME_FIXED = _FIXED.replace(",", " IS ? AND") + " IS ?"
+#: While a job is live, two of its indexes are left as they are: `live` is not written.
+_MOVE_ROW = f"UPDATE jobs SET {_NEW_MOVING} WHERE job_id = ? AND live AND {_SAME_FIXED}"
+_END_ROW = f"UPDATE jobs SET live = 0, {_NEW_MOVING} WHERE job_id = ? AND {_SAME_FIXED}"
+_VALUES = f"INTO jobs (job_id, live, {_FIXED}, {_MOVING}) VALUES ({', '.join('?' * 27)})"
+_NEW_ROW = f"INSERT OR IGNORE {_VALUES}"
+_WRITE_ROW = f"INSERT OR REPLACE {_VALUES}"
 
 _WRITE_PROMPT = "INSERT OR REPLACE INTO prompts VALUES (?, ?, ?)"
 
@@ -72,22 +73,27 @@ def _write(db: sqlite3.Connection, rows: Sequence[tuple[Job, Columns, Columns]])
     if len(rows) == 1 and _move(db, *rows[0]):
         return
     ids = [(job.job_id,) for job, _, _ in rows]
-    db.executemany(_WRITE_ROW, [(job.job_id, *fixed, *moving) for job, fixed, moving in rows])
+    values = [(job.job_id, job.is_live, *fixed, *moving) for job, fixed, moving in rows]
+    if db.executemany(_NEW_ROW, values).rowcount < len(values):
+        db.executemany(_WRITE_ROW, values)
+        db.executemany("DELETE FROM parents WHERE child = ?", ids)
+        db.executemany("DELETE FROM artifacts WHERE job_id = ?", ids)
     db.executemany(_WRITE_PROMPT, [_prompt(job) for job, _, _ in rows])
     db.executemany("DELETE FROM unreadable WHERE job_id = ?", ids)
-    db.executemany("DELETE FROM parents WHERE child = ?", ids)
-    parents = [(job.job_id, encodable(parent)) for job, _, _ in rows for parent in job.after]
-    db.executemany("INSERT OR REPLACE INTO parents VALUES (?, ?)", parents)
-    db.executemany("DELETE FROM artifacts WHERE job_id = ?", ids)
-    places = [(encodable(path), job.job_id) for job, _, _ in rows for path in job.artifact_paths]
-    db.executemany("INSERT OR REPLACE INTO artifacts VALUES (?, ?)", places)
+    if parents := [(job.job_id, encodable(above)) for job, _, _ in rows for above in job.after]:
+        db.executemany("INSERT OR REPLACE INTO parents VALUES (?, ?)", parents)
+    if places := [
+        (encodable(path), job.job_id) for job, _, _ in rows for path in job.artifact_paths
+    ]:
+        db.executemany("INSERT OR REPLACE INTO artifacts VALUES (?, ?)", places)
 
 
 def _move(db: sqlite3.Connection, job: Job, fixed: Columns, moving: Columns) -> bool:
     """A claim, a heartbeat, an end: mostly nothing else has changed, and one statement does."""
     if job.revision <= 1:
         return False
-    return db.execute(_MOVE_ROW, (*moving, job.job_id, *fixed)).rowcount == 1
+    move = _MOVE_ROW if job.is_live else _END_ROW
+    return db.execute(move, (*moving, job.job_id, *fixed)).rowcount == 1
 
 
 def _prompt(job: Job) -> tuple[str, str, bool]:

@@ -39,6 +39,7 @@ class IndexSight:
         self._state: State | None = None
         self._seal = seal.BROKEN  # the date that the folder has if nobody else changed it
         self._undisturbed = True
+        self._unconfirmed = False
 
     def answers(self) -> Answers:
         self._begin()
@@ -65,13 +66,23 @@ class IndexSight:
         self._begin()
         if self._db is None:
             return
-        # Disturbed: the rows are brought up to date, the seal stays broken, the next one looks.
-        new = self._seal if self._undisturbed else seal.BROKEN
+        self._unconfirmed = True
         try:
             if removed:
                 remove_rows(self._db, removed)
-            write_rows(self._db, written)
+            if written:
+                write_rows(self._db, written)
+        except BROKEN_INDEX:
+            self._give_up()
+
+    def confirm(self) -> None:
+        if self._db is None:
+            return
+        # Disturbed: the rows are brought up to date, the seal stays broken, the next one looks.
+        new = self._seal if self._undisturbed else seal.BROKEN
+        try:
             self._db.execute("UPDATE state SET seal = ?", (new,))
+            self._unconfirmed = False
         except BROKEN_INDEX:
             self._give_up()
 
@@ -80,7 +91,7 @@ class IndexSight:
         if db is None or not db.in_transaction:
             return
         try:
-            db.execute("COMMIT")
+            db.execute("ROLLBACK" if self._unconfirmed else "COMMIT")
         except BROKEN_INDEX:
             self._give_up()
 
