@@ -22,6 +22,7 @@ FOLDER_MODE = 0o700
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _IN_PLACE = os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_HOLD = getattr(os, "O_PATH", _READ) | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _SENTENCES = {
@@ -219,6 +220,16 @@ class Folder:
 
     def replace(self, source: str, target: str) -> None:
         os.replace(source, target, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def hold(self, name: str) -> int | None:
+        """A handle that keeps a file from being freed when another one takes its name.
+
+        Only to be closed: then it is freed. None where there is no file, or it cannot be held.
+        """
+        try:
+            return os.open(name, _HOLD, dir_fd=self.fd)
+        except OSError:
+            return None
 
     def write(self, name: str, data: bytes) -> None:
         """Put `data` in place of whatever `name` held: readers see the old or the new, whole."""

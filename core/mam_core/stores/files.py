@@ -198,6 +198,7 @@ class FilesStore:
             raise explain(problem, self.path) from problem
         finally:
             lock.release(wipe=settled)
+            committer.let_go()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
