@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,18 +90,29 @@ class AuditLog:
 
     # -- writing ---------------------------------------------------------------------------
 
-    def begin(self, job: Job, line: dict[str, Any], *, meta: dict[str, Any] | None = None) -> bool:
-        """A job's first line, with its ``meta.json`` and ``status.json``; True when all stand."""
-        meta = meta or job.redacted()
+    def begin(
+        self,
+        job: Job,
+        line: dict[str, Any],
+        *,
+        meta: dict[str, Any] | None = None,
+        record: bytes | None = None,
+    ) -> bool:
+        """A job's first line, with its ``meta.json`` and ``status.json``; True when all stand.
+
+        `record` is what the job's file holds; without secrets in it that is ``meta.json``, too.
+        """
         try:
             folder = self._open_root(create=True).make_subfolder(check_job_id(job.job_id))
         except (OSError, MamError) as problem:
             warn(f"the audit log of job {job.job_id} cannot be opened: {_words(problem)}")
             return False
         if folder is None:
-            return self._write(job.job_id, line, job=job, meta=meta)
+            return self._write(job.job_id, line, job=job, meta=meta or job.redacted())
         with folder:  # made this moment: nobody else knows it, so there is nothing to look out for
-            done = _attempt(job.job_id, META, lambda: folder.put_new(META, codec.dumps(meta)))
+            if record is None or meta is not None or job.has_secrets:
+                record = codec.dumps(meta or job.redacted())
+            done = _attempt(job.job_id, META, lambda: folder.put_new(META, record))
             done &= _attempt(job.job_id, STATUS, lambda: folder.put_new(STATUS, _status(job)))
             done &= _attempt(job.job_id, EVENTS, lambda: folder.put_new(EVENTS, numbered(1, line)))
             return done
@@ -267,8 +277,10 @@ class AuditLog:
         check_job_id(job_id)
         if self._root is not None:
             # A folder that stands needs no look at the root; one that does not may have moved.
-            with suppress(FileNotFoundError):
+            try:
                 return self._root.subfolder(job_id)
+            except FileNotFoundError:
+                pass
         return self._open_root(create=create).subfolder(job_id, create=create)
 
     def _open_root(self, *, create: bool = False) -> Folder:

@@ -31,9 +31,6 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own clocks."""
 
-    def __init__(self) -> None:
-        self._boot_id: str | None = None
-
     def now(self) -> float:
         return time.time()
 
@@ -41,14 +38,17 @@ class SystemClock:
         return time.clock_gettime(_BOOTTIME)
 
     def boot_id(self) -> str:
-        if self._boot_id is None:
-            try:
-                with open(_BOOT_ID_FILE, encoding="ascii") as file:
-                    self._boot_id = file.read().strip()
-            except OSError:
-                # No Linux: the moment of boot, to the minute, is as good a name.
-                self._boot_id = f"boot-{int((time.time() - time.monotonic()) // 60)}"
-        return self._boot_id
+        return _boot_id()
+
+
+@lru_cache(maxsize=1)
+def _boot_id() -> str:
+    try:
+        with open(_BOOT_ID_FILE, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        # No Linux: the moment of boot, to the minute, is as good a name.
+        return f"boot-{int((time.time() - time.monotonic()) // 60)}"
 
 
 def stamp(seconds: float) -> str:

@@ -180,6 +180,10 @@ class Job:
         return self.status is Status.RUNNING and self.cancel_requested_at is not None
 
     @property
+    def has_secrets(self) -> bool:
+        return self.auth_token is not None or self.broker.password is not None
+
+    @property
     def artifact_paths(self) -> tuple[str, ...]:
         """Where its artifacts will stand; two live jobs must not write the same file."""
         if self.workdir is None:

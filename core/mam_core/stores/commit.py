@@ -50,6 +50,10 @@ class Batch:
     def changes_files(self) -> bool:
         return bool(self.writes or self.moves or self.posts)
 
+    def record_of(self, job_id: str) -> bytes | None:
+        """What the file of a job is to hold."""
+        return self.writes.get(job_id + RECORD_SUFFIX)
+
 
 class Committer:
     """Makes batches true in one folder, for the holder of its lock."""
@@ -115,7 +119,7 @@ class Committer:
         for done, (job_id, line) in enumerate(batch.lines, 1):
             job = batch.jobs.get(job_id)
             # A line must not overtake one of its job that is still owed.
-            if job_id in late or not self._tell(job_id, line, job):
+            if job_id in late or not self._tell(job_id, line, job, batch.record_of(job_id)):
                 owed.append((job_id, _with_meta(line, job)))
             if progress is not None:
                 progress(len(batch.lines) + done, 2 * len(batch.lines))
@@ -220,17 +224,23 @@ class Committer:
             self._replaced.append(old)
 
     def _tell(
-        self, job_id: str, line: dict[str, Any], job: Job | None, *, told: bool = False
+        self,
+        job_id: str,
+        line: dict[str, Any],
+        job: Job | None,
+        record: bytes | None = None,
+        *,
+        told: bool = False,
     ) -> bool:
-        plain = {name: value for name, value in line.items() if name != _META}
+        meta = line.get(_META)
+        plain = {name: value for name, value in line.items() if name != _META} if meta else line
         if job is None:
             return told or self._audit.append(job_id, plain)
         first = line["event"] == AuditEvent.REGISTERED
-        meta = line.get(_META) or (job.redacted() if first else None)
         if told:
-            return self._audit.set_status(job, meta=meta)
+            return self._audit.set_status(job, meta=meta or (job.redacted() if first else None))
         if first:
-            return self._audit.begin(job, plain, meta=meta)
+            return self._audit.begin(job, plain, meta=meta, record=record)
         return self._audit.append(job_id, plain, job)
 
     def _owe(self, owed: list[Line]) -> None:
