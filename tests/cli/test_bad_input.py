@@ -147,6 +147,7 @@ class TestTheFolder:
     ) -> None:
         """B7"""
         monkeypatch.setattr("mam_core.stores.mounts.file_system_of", lambda folder: "nfs4")
+        monkeypatch.setattr("mam_core.stores.mounts._known", set())
         words = ["register", "--prompt", "p", "--agent", "a", "--label", "l"]
         answer = mam(*words)
         assert (answer.code, answer.out) == (1, "")

@@ -40,6 +40,7 @@ def pretend_to_be_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMou
             return open(path, *args, **kwargs)
 
         monkeypatch.setattr(mounts, "open", fake_open, raising=False)
+        monkeypatch.setattr(mounts, "_known", set())
 
     return pretend
 
@@ -118,3 +119,26 @@ def test_without_a_table_nothing_is_claimed(
     with Folder.open(str(tmp_path)) as folder:
         assert mounts.file_system_of(folder) == ""
         mounts.check_local(folder)
+
+
+def test_a_device_is_looked_up_once_in_a_process(
+    tmp_path: Path, pretend_to_be_on: FakeMount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that opens the registry for each claim does not have the kernel write its table."""
+    pretend_to_be_on("ext4")
+    with Folder.open(str(tmp_path)) as folder:
+        mounts.check_local(folder)
+        monkeypatch.setattr(mounts, "file_system_of", lambda _: pytest.fail("asked again"))
+        mounts.check_local(folder)
+
+
+def test_a_device_that_is_refused_or_doubtful_is_looked_up_each_time(
+    tmp_path: Path, pretend_to_be_on: FakeMount
+) -> None:
+    pretend_to_be_on("virtiofs")
+    with Folder.open(str(tmp_path)) as folder:
+        mounts.check_local(folder)
+        pretend_to_be_on("nfs4")
+        for _ in range(2):
+            with pytest.raises(NetworkFileSystem):
+                mounts.check_local(folder)

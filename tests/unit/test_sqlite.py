@@ -75,6 +75,7 @@ class TestTheFile:
     ) -> None:
         """L8."""
         monkeypatch.setattr(mounts, "file_system_of", lambda _: "nfs4")
+        monkeypatch.setattr(mounts, "_known", set())
         with pytest.raises(NetworkFileSystem, match="network file system"):
             add(registry)
         assert not place.exists()

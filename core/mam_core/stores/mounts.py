@@ -19,8 +19,15 @@ _DOUBTFUL = ("fuse", "virtiofs")
 _HARMLESS = frozenset({"fuseblk", "fuse.fuse-overlayfs"})
 
 
+#: Devices of this host, so that the kernel writes its table once for a process, not for a handle.
+_known: set[int] = set()
+
+
 def check_local(folder: Folder) -> None:
     """Raise `NetworkFileSystem` where ``flock`` cannot be trusted; warn where nobody knows."""
+    device = folder.identity[0]
+    if device in _known:
+        return
     kind = file_system_of(folder)
     if kind in _NETWORK:
         raise NetworkFileSystem(
@@ -29,6 +36,8 @@ def check_local(folder: Folder) -> None:
         )
     if kind.startswith(_DOUBTFUL) and kind not in _HARMLESS:
         warn(f"{folder.path} is on {kind}: its lock is only safe if no other host writes there")
+    else:
+        _known.add(device)
 
 
 def file_system_of(folder: Folder) -> str:
