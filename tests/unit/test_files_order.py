@@ -28,7 +28,7 @@ class TestOrderOnDisk:
 
         def run(code: str) -> list[str]:
             output = tmp_path / "trace"
-            calls = "trace=openat,fsync,fdatasync,rename,renameat,renameat2,flock"
+            calls = "trace=openat,close,fsync,fdatasync,rename,renameat,renameat2,flock"
             program = f"from mam_core import api\nplace = {str(place)!r}\n{code}"
             done = subprocess.run(
                 ["strace", "-y", "-o", output, "-e", calls, sys.executable, "-c", program],
@@ -60,25 +60,28 @@ class TestOrderOnDisk:
             elif line.startswith("rename"):
                 assert line.count(f"<{place}>") == 2, "the same directory"
                 yield "rename"
+            elif line.startswith("close") and "(deleted)" in line:
+                yield "free"
 
     def test_register(self, trace: Callable[[str], list[str]]) -> None:
         steps = trace("api.register_job('p', agent='a', agent_session='s', registry_dir=place)")
         assert steps == ["lock", "temp", "sync temp", "rename", "sync folder", "unlock"]
 
     def test_claim(self, trace: Callable[[str], list[str]], place: Path) -> None:
+        """What the old record took up is freed when nobody waits for it any more."""
         api.register_job("p", agent="a", agent_session="s", registry_dir=str(place))
         steps = trace("assert api.pick_pending('s', place)")
-        assert steps == ["lock", "temp", "sync temp", "rename", "unlock"]
+        assert steps == ["lock", "temp", "sync temp", "rename", "unlock", "free"]
 
     def test_end(self, trace: Callable[[str], list[str]], place: Path) -> None:
         job = api.register_job("p", agent="a", agent_session="s", registry_dir=str(place))
         steps = trace(f"api.update_status({job!r}, 'completed', place)")
-        assert steps == ["lock", "temp", "sync temp", "rename", "sync folder", "unlock"]
+        assert steps == ["lock", "temp", "sync temp", "rename", "sync folder", "unlock", "free"]
 
     def test_next_seq(self, trace: Callable[[str], list[str]], place: Path) -> None:
         job = api.register_job("p", agent="a", agent_session="s", registry_dir=str(place))
         steps = trace(f"assert api.next_seq({job!r}, place) == 1")
-        assert steps == ["lock", "temp", "sync temp", "rename", "unlock"]
+        assert steps == ["lock", "temp", "sync temp", "rename", "unlock", "free"]
 
 
 class TestReaders:
