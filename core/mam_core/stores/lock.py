@@ -24,6 +24,10 @@ LOCK_NAME = ".lock"
 PATIENCE_SEC = 5.0
 
 _LOOK_EVERY_SEC = 0.05
+#: Between two tries we sleep for this share of what we have waited so far: where many change hands
+#: quickly, nobody oversleeps the moment, and where one is at long work, nobody burns a core.
+_PAUSE_SHARE = 1 / 8
+_SHORTEST_PAUSE_SEC = 0.0001
 _LONGEST_PAUSE_SEC = 0.004
 
 _locks: WeakValueDictionary[tuple[int, int], RegistryLock] = WeakValueDictionary()
@@ -140,7 +144,7 @@ class RegistryLock:
         deadline = 0.0
         look = 0.0
         holder = ""
-        pause = 0.0001
+        began = time.monotonic()
         while True:
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -165,9 +169,10 @@ class RegistryLock:
                     f"the lock of {self._folder.path} has been held by {self._name_holder()} "
                     f"for {PATIENCE_SEC:g} s"
                 )
+            pause = min((now - began) * _PAUSE_SHARE, _LONGEST_PAUSE_SEC)
             # Waiters that came together part again; the clock's last digits are random enough.
-            time.sleep(pause * (0.5 + time.monotonic_ns() % 512 / 1024))
-            pause = min(pause * 1.5, _LONGEST_PAUSE_SEC)
+            part = 0.5 + time.monotonic_ns() % 512 / 1024
+            time.sleep(max(pause, _SHORTEST_PAUSE_SEC) * part)
 
     def _is_current(self) -> bool:
         """The file that we locked is still the one that others will open."""
