@@ -78,10 +78,9 @@ class Registry(Ledger):
         want = Want(agent_session, served, now, self.slots)
         try:
             with self.store.transaction() as tx:
-                if claims.is_closed(tx.gates().find(GateKind.NODE, self.node), now):
-                    return None
                 job = tx.next_claimable(want)
-                if job is None:
+                # Asked second: a database has told its gates along with the job.
+                if job is None or self._is_drained(tx, now):
                     return None
                 time = self.store.now() if lease else None
                 terms = new_lease(lease, self.clock, self.node, store_time=time) if lease else None
@@ -90,6 +89,9 @@ class Registry(Ledger):
                 return new
         except RegistryMissing:
             return None
+
+    def _is_drained(self, tx: Transaction, now: float) -> bool:
+        return claims.is_closed(tx.gates().find(GateKind.NODE, self.node), now)
 
     def heartbeat(self, job_id: str, lease: LeaseTerms, *, attempt: int | None = None) -> Job:
         """Take or renew the lease of a running job; the answer shows a wish to cancel it."""

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mam_core.errors import RegistryMissing, StoreError
@@ -20,9 +20,9 @@ from mam_core.stores.postgres_door import (
     DatabaseError,
     connect,
     explained,
-    is_lost,
 )
 from mam_core.stores.postgres_talk import PostgresChange, PostgresTalk
+from mam_core.stores.postgres_wire import Wire
 from mam_core.stores.sql_base import ChangedSince
 from mam_core.stores.sql_text import STEPS, Dialect, step
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _SHORTEST_PAUSE_SEC, _LONGEST_PAUSE_SEC = 0.1, 5.0
 #: The server's clock is asked again after this; between, our own boot clock counts on.
 _CLOCK_SEC = 10.0
+_CLOCK = "SELECT extract(epoch FROM clock_timestamp())"
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 _VERSION_TABLE = "mam_schema"
@@ -52,7 +53,7 @@ class PostgresDatabase:
         self._password_file = password_file
         self._shares_clock = shares_clock
         self._lock = threading.Lock()
-        self._idle: list[Connection] = []
+        self._idle: list[Wire] = []
         self._generation = 0
         self._pid = os.getpid()
         self._is_ready = False
@@ -65,13 +66,13 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[PostgresTalk]:
-        with self._lending() as connection:
-            yield PostgresTalk(connection, self.place)
+        with self._lending() as wire:
+            yield PostgresTalk(wire, self.place)
 
     @contextmanager
     def writing(self, *, create: bool = False) -> Iterator[PostgresChange]:
-        with self._lending(create=create) as connection:
-            change = PostgresChange(connection, self.place)
+        with self._lending(create=create) as wire:
+            change = PostgresChange(wire, self.place)
             try:
                 yield change
             finally:
@@ -82,12 +83,11 @@ class PostgresDatabase:
             return None
         ours = time.clock_gettime(_BOOTTIME)
         if self._offset is None or not 0 <= ours - self._offset[0] < _CLOCK_SEC:
-            with self._lending(needs_tables=False) as connection:
+            with self._lending(needs_tables=False) as wire:
                 asked = time.clock_gettime(_BOOTTIME)
-                row = connection.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
-                assert row is not None
+                ((theirs,),) = wire.ask(_CLOCK)
                 ours = time.clock_gettime(_BOOTTIME)
-                self._offset = (ours, float(row[0]) - (asked + ours) / 2)
+                self._offset = (ours, float(theirs) - (asked + ours) / 2)
         return ours + self._offset[1]
 
     def watch(self, changed_since: ChangedSince, wake: Callable[[], None]) -> PostgresWatch:
@@ -105,8 +105,8 @@ class PostgresDatabase:
         with self._lock:
             idle, self._idle = self._idle, []
             self._generation += 1
-        for connection in idle:
-            connection.close()
+        for wire in idle:
+            wire.close()
 
     # -- connections -----------------------------------------------------------------------
 
@@ -127,34 +127,34 @@ class PostgresDatabase:
         return made
 
     @contextmanager
-    def _lending(self, *, create: bool = False, needs_tables: bool = True) -> Iterator[Connection]:
-        connection, generation = self._take()
+    def _lending(self, *, create: bool = False, needs_tables: bool = True) -> Iterator[Wire]:
+        wire, generation = self._take()
         try:
             if needs_tables and not self._is_ready:
-                self._bring_up(connection, create=create)
-            yield connection
+                self._bring_up(wire.plain(), create=create)
+            yield wire
         except DatabaseError as problem:
             raise explained(problem, self.place) from problem
         finally:
             with self._lock:
-                keep = generation == self._generation and not connection.closed
+                keep = generation == self._generation and not wire.closed
                 if keep:
-                    self._idle.append(connection)
+                    self._idle.append(wire)
             if not keep:
-                connection.close()
+                wire.close()
 
-    def _take(self) -> tuple[Connection, int]:
+    def _take(self) -> tuple[Wire, int]:
         self._leave_parent()
         while True:
             with self._lock:
                 generation = self._generation
                 if not self._idle:
                     break
-                connection = self._idle.pop()
-            if _is_alive(connection):
-                return connection, generation
-            connection.close()
-        return self.connected(), generation
+                wire = self._idle.pop()
+            if wire.is_alive():
+                return wire, generation
+            wire.close()
+        return Wire(self.connected()), generation
 
     def _leave_parent(self) -> None:
         """A connection does not survive a fork; the parent still uses it, so it is not closed."""
@@ -199,25 +199,3 @@ def _version(connection: Connection) -> int:
         return 0
     row = connection.execute(f"SELECT version FROM {_VERSION_TABLE}").fetchone()
     return int(row[0]) if row else 0
-
-
-def _is_alive(connection: Connection) -> bool:
-    """What a server that ended has left behind is seen without asking it."""
-    if connection.closed:
-        return False
-    import select
-
-    poll = select.poll()
-    with suppress(DatabaseError, OSError, ValueError):
-        poll.register(connection.fileno(), select.POLLIN)
-        return not poll.poll(0) or not is_lost(_heard(connection), connection)
-    return False
-
-
-def _heard(connection: Connection) -> Exception:
-    """Something came that nobody asked for: a notice, or the end."""
-    try:
-        connection.pgconn.consume_input()
-    except DatabaseError as problem:
-        return problem
-    return DatabaseError()

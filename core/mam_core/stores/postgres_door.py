@@ -12,16 +12,24 @@ from typing import Any
 
 import psycopg
 from psycopg import errors
+from psycopg.adapt import Transformer as Transformer
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import ExecStatus, Format
+from psycopg.pq.abc import PGresult
 
 from mam_core.disk import Folder
 from mam_core.errors import ConfigError, LockTimeout, MamError, RegistryGone, StoreError
 
 Connection = psycopg.Connection[Any]
 DatabaseError = psycopg.Error
+DataProblem = psycopg.DataError
+LinkProblem = psycopg.OperationalError
 Duplicate = errors.UniqueViolation
-Idle = psycopg.pq.TransactionStatus.IDLE
-InError = psycopg.pq.TransactionStatus.INERROR
+Outcome = ExecStatus
+Result = PGresult
+
+IN_TEXT, IN_BINARY = Format.TEXT, Format.BINARY
+BYTEA = 17  #: the number of that type in every PostgreSQL
 
 #: How long to wait for a row or a name that somebody else holds.
 PATIENCE_MS = 5000
@@ -72,6 +80,11 @@ def _password(path: str) -> str:
     if state.st_mode & 0o077:
         raise ConfigError(f"{path} can be read by other users: chmod 600 it")
     return data.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def problem_in(result: Result, connection: Connection) -> DatabaseError:
+    """What went wrong with one statement, as psycopg says it."""
+    return errors.error_from_result(result, connection.info.encoding)
 
 
 def is_lost(problem: Exception, connection: Connection | None = None) -> bool:

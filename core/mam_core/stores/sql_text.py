@@ -41,7 +41,8 @@ def queries(dialect: Dialect) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for block in f"\n{_read('queries.sql')}".split("\n" + _NAME)[1:]:
         name, _, text = block.partition("\n")
-        found[name.strip()] = in_words_of(dialect, "\n".join(_lines(text, dialect)))
+        words = "\n".join(_lines(text, dialect))
+        found[name.strip()] = words.replace("{changed}", _CHANGED[dialect])
     return found
 
 
@@ -51,11 +52,12 @@ def step(number: int, dialect: Dialect) -> str:
     return "\n".join(_lines(_read(STEPS[number]), dialect))
 
 
-@lru_cache(maxsize=256)
-def in_words_of(dialect: Dialect, sql: str) -> str:
-    """A query with ``:name`` for its values and ``{changed}`` as that database wants it."""
-    sql = sql.replace("{changed}", _CHANGED[dialect])
-    return _VALUE.sub(r"%(\1)s", sql) if dialect is Dialect.POSTGRES else sql
+@lru_cache(maxsize=512)
+def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
+    """A query with ``$n`` for each ``:name``, as PostgreSQL itself has them; and the names."""
+    names = tuple(dict.fromkeys(_VALUE.findall(sql)))
+    places = {name: f"${number}" for number, name in enumerate(names, 1)}
+    return _VALUE.sub(lambda found: places[found[1]], sql).encode(), names
 
 
 def _lines(text: str, dialect: Dialect) -> list[str]:
