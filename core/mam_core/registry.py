@@ -8,6 +8,7 @@ an attempt carries its number, and an old one is refused and audited.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mam_core import changes, claims
@@ -21,7 +22,7 @@ from mam_core.leases import LeaseTerms, age, is_over, new_lease, renewed_lease
 from mam_core.ledger import Ledger, numbered
 from mam_core.record_parts import Broker, Lease
 from mam_core.records import Job, Reason, Status
-from mam_core.stores.base import GateKind, Progress, Transaction, Want
+from mam_core.stores.base import Bid, GateKind, Progress, Transaction, Want
 
 if TYPE_CHECKING:
     from mam_core.messages import Message, MessageKind, Stage
@@ -76,16 +77,20 @@ class Registry(Ledger):
         now = self.clock.now()
         served = None if agents is None else frozenset(agents)
         want = Want(agent_session, served, now, self.slots)
+        time = self.store.now() if lease else None
+        terms = new_lease(lease, self.clock, self.node, store_time=time) if lease else None
+        tell = partial(self.moved, cause="claim")
         try:
+            quick = self.store.claim_at_once(want, Bid(now, self.node, pid, terms), tell)
+            if quick is not None:
+                return quick
             with self.store.transaction() as tx:
                 job = tx.next_claimable(want)
                 # Asked second: a database has told its gates along with the job.
                 if job is None or self._is_drained(tx, now):
                     return None
-                time = self.store.now() if lease else None
-                terms = new_lease(lease, self.clock, self.node, store_time=time) if lease else None
                 new = changes.claimed(job, now, node=self.node, pid=pid, lease=terms)
-                tx.put(new, self.moved(job, new, "claim"))
+                tx.put(new, tell(job, new))
                 return new
         except RegistryMissing:
             return None

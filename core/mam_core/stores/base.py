@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mam_core.audit import AuditLine
 from mam_core.audit_base import Audit
+from mam_core.record_parts import Lease
 from mam_core.records import Job, Status
 from mam_core.summaries import Summary, Unreadable
 
@@ -71,6 +72,15 @@ class Want(NamedTuple):
     agents: frozenset[str] | None  #: the agents it serves; None for any
     now: float
     slots: Mapping[str, int]  #: running jobs allowed per group, where the group has a limit
+
+
+class Bid(NamedTuple):
+    """What a claim writes into a record, besides the number of the attempt."""
+
+    now: float
+    node: str
+    pid: int | None
+    lease: Lease | None
 
 
 class Query(NamedTuple):
@@ -254,6 +264,14 @@ class Store(Protocol):
         """The same as JSON, as it is kept: for whoever hands it on without looking inside."""
 
     def facts(self) -> Facts: ...
+
+    def claim_at_once(
+        self, want: Want, bid: Bid, tell: Callable[[Job, Job], AuditLine]
+    ) -> Job | None:
+        """A claim without a transaction around it, where the store can judge it by itself.
+
+        `tell` makes the audit line. None says nothing: then the claim is made in a transaction.
+        """
 
     def now(self) -> float | None:
         """The time of day by a clock that all hosts of this store share; None where one host

@@ -23,7 +23,7 @@ from mam_core.stores.postgres_door import (
 )
 from mam_core.stores.postgres_talk import PostgresChange, PostgresTalk
 from mam_core.stores.postgres_wire import Wire
-from mam_core.stores.sql_base import ChangedSince
+from mam_core.stores.sql_base import ChangedSince, Row, Values
 from mam_core.stores.sql_text import STEPS, Dialect, step
 
 if TYPE_CHECKING:
@@ -77,6 +77,10 @@ class PostgresDatabase:
                 yield change
             finally:
                 change.leave()
+
+    def at_once(self, sql: str, values: Values) -> list[Row]:
+        with self._lending() as wire:
+            return PostgresChange(wire, self.place).at_once(sql, values)
 
     def now(self) -> float | None:
         if not self._shares_clock:

@@ -98,6 +98,15 @@ class PostgresChange(PostgresTalk):
             return self._finish_without(problem, asides)
         return True
 
+    def at_once(self, sql: str, values: Values) -> list[Row]:
+        """One statement is a transaction by itself, in one round trip."""
+        self._wire.say(sql, values)
+        try:
+            return self._wire.hear(then=_NOTIFY)
+        except DatabaseError as problem:
+            self._give_up_if_lost(problem)
+            return []
+
     def leave(self) -> None:
         """What was begun and not finished has not happened."""
         if not self._has_begun or self._is_over or self._wire.closed:
@@ -141,10 +150,7 @@ class PostgresChange(PostgresTalk):
 
     def _finish_without(self, problem: DatabaseError, asides: Sequence[Statement]) -> bool:
         """Something failed: the changes, which is the end of it, or only what was said aside."""
-        if self._is_lost(problem):
-            raise StoreError(
-                f"{self._place} was lost: whether the last change was made is not known"
-            ) from problem
+        self._give_up_if_lost(problem)
         try:
             self._wire.ask("ROLLBACK TO SAVEPOINT aside")
         except DatabaseError:
@@ -172,6 +178,12 @@ class PostgresChange(PostgresTalk):
                 return True
         warn(f"the audit log of job {row.get('job_id')} misses a line: too many write to it")
         return False
+
+    def _give_up_if_lost(self, problem: DatabaseError) -> None:
+        if self._is_lost(problem):
+            raise StoreError(
+                f"{self._place} was lost: whether the last change was made is not known"
+            ) from problem
 
     def _is_lost(self, problem: DatabaseError) -> bool:
         return self._wire.closed or is_lost(problem)

@@ -5,12 +5,12 @@
 -- parts (filters, candidates) is in sql_answers.py.
 
 -- name: get
--- The record, without a lock.
-SELECT body FROM jobs WHERE job_id = :job_id
+-- The record, without a lock, and a claim that it does not tell of yet.
+SELECT body, claim FROM jobs WHERE job_id = :job_id
 
 -- name: get_to_change
 -- The record, which nobody else changes until the transaction ends.
-SELECT body FROM jobs WHERE job_id = :job_id
+SELECT body, claim FROM jobs WHERE job_id = :job_id
 --only postgres: FOR UPDATE
 
 -- name: raw_unreadable
@@ -80,11 +80,11 @@ SELECT job_id, changed FROM archive WHERE changed > :since
 INSERT INTO jobs (
     job_id, agent, agent_session, "group", priority, "order", created_at, head, not_before, parents,
     timeout_sec, key, prompt_sum, status, attempt, updated_at, started_at, ended_at, reason,
-    cancel_requested_at, last_seq, node, inexact, changed, body)
+    cancel_requested_at, last_seq, node, revision, inexact, at_once, changed, body)
 VALUES (
     :job_id, :agent, :agent_session, :group, :priority, :order, :created_at, :head, :not_before,
     :parents, :timeout_sec, :key, :prompt_sum, :status, :attempt, :updated_at, :started_at, :ended_at, :reason,
-    :cancel_requested_at, :last_seq, :node, :inexact, {changed}, :body)
+    :cancel_requested_at, :last_seq, :node, :revision, :inexact, :at_once, {changed}, :body)
 ON CONFLICT (job_id) DO UPDATE SET
     agent = excluded.agent, agent_session = excluded.agent_session, "group" = excluded."group",
     priority = excluded.priority, "order" = excluded."order", created_at = excluded.created_at,
@@ -94,26 +94,27 @@ ON CONFLICT (job_id) DO UPDATE SET
     attempt = excluded.attempt, updated_at = excluded.updated_at, started_at = excluded.started_at,
     ended_at = excluded.ended_at, reason = excluded.reason,
     cancel_requested_at = excluded.cancel_requested_at, last_seq = excluded.last_seq,
-    node = excluded.node, inexact = excluded.inexact, changed = excluded.changed,
-    body = excluded.body
+    node = excluded.node, revision = excluded.revision, inexact = excluded.inexact,
+    at_once = excluded.at_once, changed = excluded.changed, claim = NULL, body = excluded.body
 
 -- name: new_job
 -- Fails where the id is taken.
 INSERT INTO jobs (
     job_id, agent, agent_session, "group", priority, "order", created_at, head, not_before, parents,
     timeout_sec, key, prompt_sum, status, attempt, updated_at, started_at, ended_at, reason,
-    cancel_requested_at, last_seq, node, inexact, changed, body)
+    cancel_requested_at, last_seq, node, revision, inexact, at_once, changed, body)
 VALUES (
     :job_id, :agent, :agent_session, :group, :priority, :order, :created_at, :head, :not_before,
     :parents, :timeout_sec, :key, :prompt_sum, :status, :attempt, :updated_at, :started_at, :ended_at, :reason,
-    :cancel_requested_at, :last_seq, :node, :inexact, {changed}, :body)
+    :cancel_requested_at, :last_seq, :node, :revision, :inexact, :at_once, {changed}, :body)
 
 -- name: move_job
 -- A claim, a heartbeat, an end: what the job asks for stays, and so do most of the indexes.
 UPDATE jobs SET
     status = :status, attempt = :attempt, updated_at = :updated_at, started_at = :started_at,
     ended_at = :ended_at, reason = :reason, cancel_requested_at = :cancel_requested_at,
-    last_seq = :last_seq, node = :node, inexact = :inexact, changed = {changed}, body = :body
+    last_seq = :last_seq, node = :node, revision = :revision, inexact = :inexact,
+    at_once = :at_once, changed = {changed}, claim = NULL, body = :body
 WHERE job_id = :job_id
 
 -- name: forget_job

@@ -32,7 +32,8 @@ _CANDIDATES = """
         AND (parents = '' OR NOT EXISTS (
             SELECT 1 FROM parents LEFT JOIN jobs AS above ON above.job_id = parent
             WHERE child = jobs.job_id AND (above.status IS NULL OR above.status <> 'completed')))"""
-_IN_CLAIM_ORDER = ' ORDER BY priority DESC, "order", job_id LIMIT :page'
+#: How many is part of the text: a planner that does not know it plans anew for every claim.
+_IN_CLAIM_ORDER = ' ORDER BY priority DESC, "order", job_id LIMIT {page}'
 #: Who else claims at this moment has locked its candidate; ours is the next one.
 _FOR_CLAIM = {Dialect.SQLITE: "", Dialect.POSTGRES: " FOR UPDATE OF jobs SKIP LOCKED"}
 
@@ -43,12 +44,22 @@ _HAS_TEXT = {
 
 
 def decoded(row: Row) -> Job:
-    """The record of a row that holds id and body."""
-    job_id, body = row
+    """The record of a row that holds id and body, and perhaps a claim that came after it."""
+    job_id, body, *claim = row
     try:
-        return codec.decode_job(bytes(body), job_id)
+        job = codec.decode_job(bytes(body), job_id)
     except UnreadableRecord as problem:
         raise UnreadableRecord(f"job {job_id} cannot be read: {problem}") from None
+    if not claim or claim[0] is None:
+        return job
+    from mam_core.stores import sql_claims
+
+    return sql_claims.claimed(job, sql_claims.decode(claim[0]))
+
+
+def written_out(row: Row) -> bytes:
+    """The same as bytes, as they would be kept."""
+    return bytes(row[1]) if row[2] is None else codec.encode_job(decoded(row))
 
 
 class TalkFacts:
@@ -136,7 +147,7 @@ def _matches(talk: Talk, summary: Summary, query: Query, known: Mapping[str, boo
         return bool(sure)
     rows = talk.ask("get", job_id=summary.job_id)
     with suppress(UnreadableRecord):
-        return bool(rows) and query.matches(decoded((summary.job_id, rows[0][0])))
+        return bool(rows) and query.matches(decoded((summary.job_id, *rows[0])))
     return False
 
 
@@ -145,8 +156,8 @@ def pages(database: Database, query: Query) -> Iterator[list[Row]]:
     where, values = _conditions(query)
     also = f"{where} AND" if where else "WHERE"
     sql = (
-        f'SELECT "order", job_id, body FROM jobs {also} ("order", job_id) > (:after, :after_id) '
-        f'ORDER BY "order", job_id LIMIT {_PAGE}'
+        f'SELECT "order", job_id, body, claim FROM jobs '
+        f'{also} ("order", job_id) > (:after, :after_id) ORDER BY "order", job_id LIMIT {_PAGE}'
     )
     after: tuple[int, str] = (-(2**63), "")
     while True:
@@ -155,7 +166,7 @@ def pages(database: Database, query: Query) -> Iterator[list[Row]]:
         if not rows:
             return
         after = rows[-1][0], rows[-1][1]
-        yield [row[1:] for row in rows]
+        yield [(row[1], written_out(row[1:])) for row in rows]
 
 
 def bodies(database: Database, query: Query) -> Iterator[Job | Unreadable]:
@@ -184,7 +195,9 @@ def _conditions(query: Query) -> tuple[str, dict[str, Any]]:
     conditions: list[str] = []
     values: dict[str, Any] = {}
     if query.statuses:
-        conditions.append(f"status IN ({_named('s', [s.value for s in query.statuses], values)})")
+        # Our own words, so they may stand in the text: the index of running jobs goes by it.
+        listed = ", ".join(f"'{status.value}'" for status in sorted(query.statuses))
+        conditions.append(f"status IN ({listed})")
     for column in ("agent_session", "group", "agent"):
         if (wanted := getattr(query, column)) is not None:
             conditions.append(f'"{column}" = :{column}')
@@ -192,7 +205,7 @@ def _conditions(query: Query) -> tuple[str, dict[str, Any]]:
     return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), values
 
 
-def _named(letter: str, texts: list[str], values: dict[str, Any]) -> str:
+def named(letter: str, texts: list[str], values: dict[str, Any]) -> str:
     names = {f"{letter}{number}": storable(text) for number, text in enumerate(texts)}
     values |= names
     return ", ".join(f":{name}" for name in names)
@@ -204,8 +217,7 @@ def _named(letter: str, texts: list[str], values: dict[str, Any]) -> str:
 def next_claimable(change: Change, want: Want, facts: TalkFacts, dialect: Dialect) -> Job | None:
     """Mostly the first candidate is the one, and one question is enough: it is asked as if nothing
     were held back, and the answer brings what is."""
-    sql, values = _candidates(want, Gates(), dialect)
-    rows = change.ask_for(sql, {**values, "page": 1})
+    rows = change.ask_for(*first_candidate(want, dialect))
     if not rows:
         return None
     gates = facts.learn_gates(rows[0][2])
@@ -222,7 +234,7 @@ def next_claimable(change: Change, want: Want, facts: TalkFacts, dialect: Dialec
     passed_over: set[str] = set()
     page = 1
     while True:
-        rows = change.ask_for(sql, {**values, "page": page})
+        rows = change.ask_for(sql.format(page=page), values)
         for row in rows:
             if row[0] not in passed_over:
                 passed_over.add(row[0])
@@ -233,6 +245,12 @@ def next_claimable(change: Change, want: Want, facts: TalkFacts, dialect: Dialec
         if len(rows) < page:
             return None
         page *= 4
+
+
+def first_candidate(want: Want, dialect: Dialect) -> tuple[str, dict[str, Any]]:
+    """As if nothing were held back: id, body, and what is."""
+    sql, values = _candidates(want, Gates(), dialect)
+    return sql.format(page=1), values
 
 
 def _is_full(group: str, gates: Gates, want: Want, facts: Facts) -> bool:
@@ -250,11 +268,11 @@ def _candidates(
     if any(gate.kind is GateKind.ALL for gate in shut):
         conditions.append("1 = 0")
     if want.agents is not None:
-        served = _named("a", sorted(want.agents), values) or "NULL"
+        served = named("a", sorted(want.agents), values) or "NULL"
         conditions.append(f"agent IN ({served})")
     if paused := [gate.name for gate in shut if gate.kind is GateKind.AGENT]:
-        conditions.append(f"agent NOT IN ({_named('p', paused, values)})")
+        conditions.append(f"agent NOT IN ({named('p', paused, values)})")
     if groups := [*full, *(gate.name for gate in shut if gate.kind is GateKind.GROUP)]:
-        named = _named("g", groups, values)
-        conditions.append(f'("group" IS NULL OR "group" NOT IN ({named}))')
+        held_back = named("g", groups, values)
+        conditions.append(f'("group" IS NULL OR "group" NOT IN ({held_back}))')
     return " AND ".join(conditions) + _IN_CLAIM_ORDER + _FOR_CLAIM[dialect], values

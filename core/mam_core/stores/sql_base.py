@@ -73,6 +73,13 @@ class Database(Protocol):
         Raises `RegistryMissing` where there are no tables yet, unless they are to be made.
         """
 
+    @property
+    def at_once(self) -> Callable[[str, Values], list[Row]] | None:
+        """Makes a change by one statement, and answers what that does; nothing where it failed.
+
+        None where a talk is no journey, and nothing would be won.
+        """
+
     def now(self) -> float | None:
         """The time of day that all hosts share; None where there is one host only."""
 

@@ -46,6 +46,7 @@ def _moving(job: Job) -> dict[str, Any]:
         "cancel_requested_at": job.cancel_requested_at,
         "last_seq": job.last_seq,
         "node": job.node,
+        "revision": job.revision,
     }
 
 
@@ -71,6 +72,7 @@ def _fitted(job: Job, row: dict[str, Any]) -> dict[str, Any]:
     if inexact:
         row = {n: storable(v) if isinstance(v, str) else v for n, v in row.items()}
     row["inexact"] = inexact
+    row["at_once"] = not (inexact or job.auth_token or job.broker.password)
     row["body"] = codec.encode_job(job)
     return row
 

@@ -15,14 +15,15 @@ from mam_core.errors import JobNotFound, RegistryMissing, UnreadableRecord
 from mam_core.locations import realm_of
 from mam_core.records import Job, check_job_id
 from mam_core.stores import sql_answers
-from mam_core.stores.base import Progress, Query
+from mam_core.stores.base import Bid, Progress, Query, Want
 from mam_core.stores.sql_audit import SqlAudit
-from mam_core.stores.sql_base import Database
+from mam_core.stores.sql_base import Database, Row
 from mam_core.stores.sql_outbox import Bell, SqlOutbox
 from mam_core.stores.sql_transaction import SqlTransaction, not_found
 from mam_core.summaries import Summary, Unreadable
 
 if TYPE_CHECKING:
+    from mam_core.audit import AuditLine
     from mam_core.events.watch import Watch
 
 
@@ -67,23 +68,23 @@ class SqlStore:
     # -- reading, without a lock -----------------------------------------------------------
 
     def get(self, job_id: str) -> Job:
-        return sql_answers.decoded((job_id, self._body(job_id)))
+        return sql_answers.decoded(self._row(job_id))
 
     def raw(self, job_id: str) -> bytes:
         try:
-            return self._body(job_id)
+            return sql_answers.written_out(self._row(job_id))
         except UnreadableRecord:
             with self.database.reading() as talk:
                 if rows := talk.ask("raw_unreadable", job_id=job_id):
                     return bytes(rows[0][0])
             raise
 
-    def _body(self, job_id: str) -> bytes:
+    def _row(self, job_id: str) -> Row:
         check_job_id(job_id)
         try:
             with self.database.reading() as talk:
                 if rows := talk.ask("get", job_id=job_id):
-                    return bytes(rows[0][0])
+                    return (job_id, *rows[0])
                 raise not_found(talk, job_id, self.database.place)
         except RegistryMissing as missing:
             raise JobNotFound(f"there is no job {job_id}: {missing}") from None
@@ -138,6 +139,16 @@ class SqlStore:
         self.database.close()
 
     # -- writing ---------------------------------------------------------------------------
+
+    def claim_at_once(
+        self, want: Want, bid: Bid, tell: Callable[[Job, Job], AuditLine]
+    ) -> Job | None:
+        if self.database.at_once is None:
+            return None
+        from mam_core.stores import sql_claims
+
+        asked = sql_claims.statement(want, bid, tell, self.database.dialect)
+        return sql_claims.answer(self.database.at_once(*asked), bid) if asked else None
 
     @contextmanager
     def transaction(

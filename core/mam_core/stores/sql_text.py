@@ -32,7 +32,7 @@ _CHANGED = {
 }
 
 #: The steps that a database of version n takes to version n + 1, by the files that hold them.
-STEPS = ("schema.sql",)
+STEPS = ("schema.sql", "schema_2.sql")
 
 
 @cache

@@ -17,7 +17,7 @@ from mam_core.stores.base import Gates, Progress, Query, Want
 from mam_core.stores.gates_file import encode_gates
 from mam_core.stores.index_rows import prompt_sum
 from mam_core.stores.post_files import encode_post
-from mam_core.stores.sql_answers import TalkFacts, decoded
+from mam_core.stores.sql_answers import TalkFacts, decoded, written_out
 from mam_core.stores.sql_audit import first_lines, one_line
 from mam_core.stores.sql_base import Change, Statement, Talk
 from mam_core.stores.sql_rows import storable
@@ -58,7 +58,7 @@ class SqlTransaction:
         rows = self._change.ask("get_to_change", job_id=job_id)
         if not rows:
             raise not_found(self._change, job_id, self._place)
-        job = self._read[job_id] = decoded((job_id, rows[0][0]))
+        job = self._read[job_id] = decoded((job_id, *rows[0]))
         return job
 
     def next_claimable(self, want: Want) -> Job | None:
@@ -149,8 +149,8 @@ class SqlTransaction:
         ids = [job.job_id for job in jobs]
         bodies = [self._change.ask("get_to_change", job_id=job_id) for job_id in ids]
         rows = [
-            {"batch": batch, "job_id": job_id, "body": body[0][0]}
-            for job_id, body in zip(ids, bodies, strict=True)
+            {"batch": batch, "job_id": job_id, "body": written_out((job_id, *found[0]))}
+            for job_id, found in zip(ids, bodies, strict=True)
         ]
         self._others += [Statement("put_archived", rows), *sql_rows.forgetting(ids)]
         for job_id in ids:

@@ -50,6 +50,7 @@ class SqliteDatabase:
     """The file, and connections to it that are lent to one talk at a time."""
 
     dialect = Dialect.SQLITE
+    at_once = None
 
     def __init__(self, path: str, *, allow_network: bool = False) -> None:
         self.path = os.path.abspath(path)
