@@ -16,6 +16,7 @@ from mam_core.store_urls import StoreKind, StoreUrl
 
 if TYPE_CHECKING:
     from mam_core.audit_base import Audit
+    from mam_core.checkup import Sign
     from mam_core.estate import Estate
     from mam_core.events.broker import EmbeddedBroker
     from mam_core.events.connection import Connection
@@ -95,6 +96,24 @@ def estate_of(store: Store) -> Estate:
 
     assert isinstance(store, SqlStore)
     return SqlEstate(store)
+
+
+def checkup_of(store: Store) -> Iterator[Sign]:
+    """What a store says about its own health; a folder of records has checks of its own."""
+    from mam_core.stores.sql_store import SqlStore
+    from mam_core.stores.sqlite import SqliteDatabase
+
+    if not isinstance(store, SqlStore):
+        return iter(())
+    if isinstance(store.database, SqliteDatabase):
+        from mam_core.stores import sqlite_checkup
+
+        return sqlite_checkup.signs(store.database.path)
+    from mam_core.stores import postgres_checkup
+    from mam_core.stores.postgres import PostgresDatabase, version_of
+
+    assert isinstance(store.database, PostgresDatabase)
+    return postgres_checkup.signs(store.database.connected, store.database.place, version_of)
 
 
 def open_audit() -> Audit:

@@ -5,7 +5,17 @@ A new one is a function in the module of its area, and a line here.
 
 from __future__ import annotations
 
-from mam_core.doctor import broker, jobs, leavings, machine, place, processes, sessions, trees
+from mam_core.doctor import (
+    broker,
+    jobs,
+    leavings,
+    machine,
+    place,
+    processes,
+    sessions,
+    store,
+    trees,
+)
 from mam_core.doctor.findings import Area, Check
 
 CHECKS: tuple[Check, ...] = (
@@ -16,6 +26,7 @@ CHECKS: tuple[Check, ...] = (
     Check(Area.MACHINE, "system", machine.kernel, is_about_registry=False, twice=False),
     Check(Area.AGENTS, "profiles", machine.agents, is_about_registry=False, twice=False),
     Check(Area.REGISTRY, "folder", place.there, is_about_registry=False, twice=False),
+    Check(Area.REGISTRY, "store", store.health, is_about_registry=False),
     Check(Area.REGISTRY, "disk", place.disk, is_about_registry=False, twice=False),
     Check(Area.REGISTRY, "permissions", place.permissions),
     Check(Area.REGISTRY, "records", place.readable),

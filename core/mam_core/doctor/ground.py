@@ -36,7 +36,8 @@ class Ground(NamedTuple):
 
     @property
     def has_registry(self) -> bool:
-        return os.path.lexists(self.registry_path)
+        """Of records in a database this host may have no folder yet."""
+        return bool(self.registry.store.url) or os.path.lexists(self.registry_path)
 
     @property
     def sessions(self) -> SessionFolder:

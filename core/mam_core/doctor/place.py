@@ -31,8 +31,11 @@ _RECORD = ".json"
 
 def there(look: Look) -> Iterator[Finding]:
     path = look.ground.registry_path
-    if look.ground.has_registry:
+    if os.path.lexists(path):
         yield ok(Area.REGISTRY, "folder", path)
+    elif look.registry.store.url:
+        words = f"what belongs to this host will be kept at {path}"
+        yield ok(Area.REGISTRY, "folder", words)
     else:
         yield note(Area.REGISTRY, "folder", f"there is no registry at {path} yet")
 

@@ -172,7 +172,7 @@ class PostgresDatabase:
 
     def _bring_up(self, connection: Connection, *, create: bool) -> None:
         """To our version, one step a transaction: killed in the middle, it has the one before."""
-        while (version := _version(connection)) < len(STEPS):
+        while (version := version_of(connection)) < len(STEPS):
             if version == 0 and not create:
                 raise RegistryMissing(f"there is no registry at {self.place} yet")
             with connection.transaction():
@@ -180,7 +180,7 @@ class PostgresDatabase:
                     "SELECT pg_advisory_xact_lock("
                     "hashtextextended(current_schema() || ' mam schema', 0))"
                 )
-                if _version(connection) != version:
+                if version_of(connection) != version:
                     continue  # somebody was first
                 if version == 0:
                     connection.execute(f"CREATE TABLE {_VERSION_TABLE} (version INTEGER NOT NULL)")
@@ -196,8 +196,11 @@ class PostgresDatabase:
 _inherited: list[Any] = []
 
 
-def _version(connection: Connection) -> int:
-    """Asked of the table of tables: `to_regclass` may not see what was made while we waited."""
+def version_of(connection: Connection) -> int:
+    """Of the tables; 0 where there are none.
+
+    Asked of the table of tables: `to_regclass` may not see what was made while we waited.
+    """
     there = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = %s"
     if connection.execute(there, (_VERSION_TABLE,)).fetchone() is None:
         return 0
