@@ -6,10 +6,13 @@ import os
 import pty
 import subprocess
 import time
+from typing import Any
 
 import pytest
 
-from mam_core.records import Reason, Status
+from mam_core.errors import StoreError
+from mam_core.records import Job, Reason, Status
+from mam_core.registry import Registry
 from mam_core.wiring import registry_lock
 from tests.faults.small_disk import CannotMount, small_disk
 from tests.support.brokers import kill_server
@@ -131,6 +134,30 @@ class TestTerminal:
         assert shop.job(job_id).status is Status.COMPLETED
         assert not any("\x1b" in line or "\x07" in line for line in worker.out)
         assert any("plain" in line for line in worker.out)
+
+
+class TestAnswers:
+    def test_a_claim_whose_answer_was_lost_is_taken_up(
+        self, shop: Workshop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The database has made it and the link broke: nobody waits for its lease to end."""
+        first, second = (shop.add(shop.agent("good", "behaves")) for _ in range(2))
+        real = Registry.claim
+        lost: list[str] = []
+
+        def claim(registry: Registry, *words: Any, **given: Any) -> Job | None:
+            job = real(registry, *words, **given)
+            if job is not None and not lost:
+                lost.append(job.job_id)
+                raise StoreError("it was lost: whether the last change was made is not known")
+            return job
+
+        monkeypatch.setattr(Registry, "claim", claim)
+        assert shop.drain().ran == 2
+        assert lost == [first]
+        for job_id in (first, second):
+            job = shop.job(job_id)
+            assert (job.status, job.attempt) == (Status.COMPLETED, 1)
 
 
 def _worker(shop: Workshop, terminal: int) -> subprocess.Popen[bytes]:

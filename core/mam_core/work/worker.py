@@ -25,6 +25,7 @@ from mam_core.leases import LeaseTerms
 from mam_core.process_mark import ProcessMark
 from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
+from mam_core.stores.base import Query
 from mam_core.work.attempt import Attempt
 from mam_core.work.counterpart import Counterpart, CounterpartOf, no_counterpart
 from mam_core.work.decision import BACK_OFF, NOT_HERE_SEC, BackOff
@@ -115,6 +116,8 @@ class Worker:
         self._look_at = 0.0
         self._count = threading.Lock()
         self._running: set[str] = set()
+        self._in_doubt: set[int] = set()  #: slots whose last claim was not answered
+        self._broken: set[tuple[str, int]] = set()  #: attempts that are left to the sweep
         self._said = ""
 
     def run(self) -> None:
@@ -194,9 +197,27 @@ class Worker:
 
     def _claimed(self, registry: Registry, number: int) -> Job | None:
         lease = LeaseTerms(self._owner(registry, number), self._work.lease_sec)
-        return registry.claim(
+        doubted = number in self._in_doubt
+        self._in_doubt.add(number)
+        job = self._unheard_of(registry, lease) if doubted else None
+        job = job or registry.claim(
             self._work.agent_session, agents=self._work.agents, lease=lease, pid=os.getpid()
         )
+        self._in_doubt.discard(number)
+        return job
+
+    def _unheard_of(self, registry: Registry, lease: LeaseTerms) -> Job | None:
+        """A job that this slot holds and does not know of: its claim was made, the answer lost.
+
+        A slot that looks for a job runs none; without this the job would wait for its lease to end.
+        """
+        running = Query(frozenset({Status.RUNNING}), self._work.agent_session)
+        for job in registry.store.bodies(running):
+            if not isinstance(job, Job) or (job.job_id, job.attempt) in self._broken:
+                continue
+            if job.lease is not None and job.lease.owner == lease.owner:
+                return registry.heartbeat(job.job_id, lease, attempt=job.attempt)
+        return None
 
     def _owner(self, registry: Registry, number: int) -> str:
         """Who holds the lease: so that a sweep can ask whether that process is still there."""
@@ -216,6 +237,7 @@ class Worker:
         except Exception as problem:
             # A bug of ours: the lease runs out and the sweep takes care of the job.
             warn(f"the attempt of job {job.job_id} broke off: {type(problem).__name__}: {problem}")
+            self._broken.add((job.job_id, job.attempt))
             could_not_begin = True
         with self._count:
             self._running.discard(job.job_id)
