@@ -21,6 +21,7 @@ class Kind(StrEnum):
     POST = "post"  #: an event on its way; named by number and id
     ASIDE = "post set aside"
     GATES = "gates"  #: pauses and slots, all in one
+    PAPER = "paper"  #: a document of the registry itself
     UNREADABLE = "unreadable"  #: a record that nobody can read, kept as it is
     RECORD = "record"
 

@@ -25,6 +25,7 @@ from mam_core.records import Job, Reason, Status
 from mam_core.stores.base import Bid, GateKind, Progress, Transaction, Want
 
 if TYPE_CHECKING:
+    from mam_core.acts import Act
     from mam_core.messages import Message, MessageKind, Stage
     from mam_core.publishing import Published
     from mam_core.registration import Registered
@@ -278,6 +279,13 @@ class Registry(Ledger):
         from mam_core import upkeep
 
         return upkeep.resume(self, kind, name)
+
+    def set_slots(self, group: str, slots: int | None, *, why: str = "") -> Act:
+        """How many jobs of a group may run at once, from now on and for all; None: as the settings
+        have it. What runs goes on."""
+        from mam_core import upkeep
+
+        return upkeep.set_slots(self, group, slots, why=why)
 
     def archive(self, job_ids: Iterable[str]) -> str | None:
         """Take ended jobs out of the registry; the answer is the batch that brings them back."""

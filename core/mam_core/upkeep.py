@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from mam_core import changes, fields
 from mam_core.audit import AuditEvent
+from mam_core.claims import slots_of
 from mam_core.clock import fine_stamp, stamp
 from mam_core.errors import InvalidField, RegistryMissing, StoreError, TransitionRefused
 from mam_core.records import Job, Status
 from mam_core.registration import check_parents
-from mam_core.stores.base import Gate, GateKind, Gates, Transaction
+from mam_core.stores.base import Gate, GateKind, Gates, Paper, Transaction
 
 if TYPE_CHECKING:
+    from mam_core.acts import Act
     from mam_core.registry import Registry
 
 
@@ -55,14 +57,14 @@ def pause(registry: Registry, kind: GateKind, name: str, *, why: str, until: str
         until = fields.checked({"not_before": until}, now=now)["not_before"]
     gate = Gate(kind, name, stamp(now), registry.actor, why, until)
     with registry.store.transaction(create=True) as tx:
-        tx.set_gates(tx.gates().with_gate(gate))
+        tx.set_gates(tx.gates_to_change().with_gate(gate))
 
 
 def resume(registry: Registry, kind: GateKind, name: str) -> bool:
     try:
         with registry.store.transaction() as tx:
             try:
-                gates = tx.gates()
+                gates = tx.gates_to_change()
             except StoreError:
                 if kind is not GateKind.ALL:
                     raise
@@ -74,6 +76,23 @@ def resume(registry: Registry, kind: GateKind, name: str) -> bool:
             return True
     except RegistryMissing:
         return False
+
+
+def set_slots(registry: Registry, group: str, slots: int | None, *, why: str) -> Act:
+    """What happened, as it stands in the acts; a change that changes nothing is told, too."""
+    from mam_core import acts
+
+    now = registry.clock.now()
+    with registry.store.transaction(create=True) as tx:
+        paper = acts.decode(tx.paper(Paper.ACTS))
+        gates = tx.gates_to_change()
+        before = slots_of(group, gates, registry.slots)
+        after = registry.slots.get(group) if slots is None else slots
+        deed = acts.Deed.RESET if slots is None else acts.Deed.SET
+        act = acts.Act(fine_stamp(now), registry.actor, deed, group, before, after, why)
+        tx.set_gates(gates.with_slots(group, slots))
+        tx.set_paper(Paper.ACTS, acts.encode(paper.with_act(act)))
+    return act
 
 
 def archive(registry: Registry, choose: Callable[[Transaction], Iterable[str]]) -> str | None:

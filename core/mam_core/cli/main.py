@@ -63,6 +63,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "clean": ("clean", "take ended jobs out of the registry, and back with --undo"),
     "pause": ("pause", "hold back the claims of a group, an agent, a host or everything"),
     "resume": ("resume", "let them go on"),
+    "group": ("group", "show the groups, or change how many of one may run at once"),
+    "capacity": ("capacity", "say how many jobs of each group fit on this host"),
     "heartbeat": ("heartbeat", "take or renew the lease of a running job, for scripts"),
     "publish": ("publish", "tell an event of a job, and let its status follow"),
     "watch": ("watch", "print a line for each event of jobs until they have ended"),

@@ -111,6 +111,11 @@ class Config:
         return made
 
     @property
+    def autoscale(self) -> tables.AutoscaleSettings:
+        made: tables.AutoscaleSettings = self._table("autoscale")
+        return made
+
+    @property
     def console(self) -> tables.ConsoleSettings:
         made: tables.ConsoleSettings = self._table("console")
         return made

@@ -78,6 +78,13 @@ TABLES: Mapping[str, Table] = {
             "lease_sec": Setting(_SECONDS, "a job without a heartbeat is lost after this", 30),
             "sweep_sec": Setting(_SECONDS, "lost and late jobs are looked for this often", 5),
             "grace_sec": Setting(_SECONDS, "between asking a process to end and ending it", 3),
+            "memory_cap": Setting(
+                _TEXT,
+                "who holds a job to its memory; auto: the kernel where it can, sampled: we, four "
+                "times a second, off: nobody",
+                "auto",
+                choices=("auto", "sampled", "off"),
+            ),
         },
     ),
     "store": Table(
@@ -137,19 +144,37 @@ TABLES: Mapping[str, Table] = {
             "resume": Setting(
                 Kind.WORDS, "arguments that take up an earlier session, named {session}"
             ),
+            "memory": Setting(
+                Kind.SIZE, "memory of its job where neither the job nor its group says"
+            ),
         },
         named=True,
     ),
     "groups": Table(
         "Jobs that share slots and size.",
         {
-            "slots": Setting(Kind.COUNT, "how many may run at once"),
-            "min": Setting(Kind.COUNT, "slots are never scaled below this"),
+            "slots": Setting(Kind.COUNT, "how many may run at once, on all hosts together"),
+            "min": Setting(Kind.COUNT, "slots are never scaled below this; 1 when not said"),
             "max": Setting(Kind.COUNT, "slots are never scaled above this"),
-            "memory": Setting(Kind.SIZE, "memory that one job needs"),
+            "memory": Setting(
+                Kind.SIZE, "memory that one job needs, and its limit where the job says none"
+            ),
             "cpu": Setting(Kind.NUMBER, "cores that one job needs"),
         },
         named=True,
+    ),
+    "autoscale": Table(
+        "Whether the slots of groups follow the load of the hosts, one step at a time.",
+        {
+            "enabled": Setting(Kind.FLAG, "let them; else a person does", False),
+            "every_sec": Setting(_SECONDS, "between two decisions", 60),
+            "watch_sec": Setting(_SECONDS, "so long a change is watched", 300),
+            "check": Setting(
+                Kind.WORDS,
+                "program that is run while a change is watched, no shell; another exit code than "
+                "0 takes the step back; MAM_GROUP and MAM_SLOTS say which",
+            ),
+        },
     ),
     "templates": Table(
         "Fields of `mam register` under a name.",

@@ -37,6 +37,7 @@ class Defaults:
     lease_sec: float
     sweep_sec: float
     grace_sec: float
+    memory_cap: str
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class AgentSettings:
     needs: tuple[str, ...] | None
     model_flag: str | None
     resume: tuple[str, ...] | None
+    memory: int | None
 
 
 @frozen
@@ -101,6 +103,16 @@ class GroupSettings:
     max: int | None
     memory: int | None
     cpu: float | None
+
+
+@frozen
+class AutoscaleSettings:
+    """``[autoscale]``"""
+
+    enabled: bool
+    every_sec: float
+    watch_sec: float
+    check: tuple[str, ...] | None
 
 
 @frozen
@@ -131,6 +143,7 @@ _RECORDS: Mapping[str, type[Any]] = {
     "tmux": TmuxSettings,
     "agents": AgentSettings,
     "groups": GroupSettings,
+    "autoscale": AutoscaleSettings,
     "notify": NotifySettings,
     "console": ConsoleSettings,
 }

@@ -64,6 +64,17 @@ class Gates(NamedTuple):
     def with_gate(self, gate: Gate) -> Gates:
         return Gates((*self.without(gate.kind, gate.name).closed, gate), self.slots)
 
+    def with_slots(self, group: str, slots: int | None) -> Gates:
+        """None: as the settings have them."""
+        others = {name: count for name, count in self.slots.items() if name != group}
+        return Gates(self.closed, others if slots is None else {**others, group: slots})
+
+
+class Paper(StrEnum):
+    """A small document of the registry itself, which no claim has to read: bytes under a name."""
+
+    ACTS = "acts"  #: what was done about groups, by whom, and by which figures
+
 
 class Want(NamedTuple):
     """What a claimer is looking for."""
@@ -160,7 +171,15 @@ class Transaction(Facts, Protocol):
     def exists(self, job_id: str) -> bool:
         """The id is taken, by a record here, in the archive or in the audit log."""
 
+    def gates_to_change(self) -> Gates:
+        """As `gates`, and nobody else changes them before we are done."""
+
     def set_gates(self, gates: Gates) -> None: ...
+
+    def paper(self, name: Paper) -> bytes | None:
+        """To be changed: nobody else changes it before we are done. None: there is none yet."""
+
+    def set_paper(self, name: Paper, data: bytes) -> None: ...
 
     def archive(self, jobs: Sequence[Job], batch: str, line: AuditLine) -> None:
         """Take ended jobs out of the registry, into a batch that `restore` brings back."""
@@ -272,6 +291,9 @@ class Store(Protocol):
 
         `tell` makes the audit line. None says nothing: then the claim is made in a transaction.
         """
+
+    def paper(self, name: Paper) -> bytes | None:
+        """Without a lock; None where there is none, or no registry yet."""
 
     def now(self) -> float | None:
         """The time of day by a clock that all hosts of this store share; None where one host

@@ -13,12 +13,14 @@ from mam_core.disk import Folder, is_temp_name
 from mam_core.errors import MamError, RegistryMissing, UnsafePath
 from mam_core.estate import Kind, Piece
 from mam_core.records import check_job_id
+from mam_core.stores.base import Paper
 from mam_core.stores.catalogue import RECORD_SUFFIX, encodable, is_record_name, record_stems
 from mam_core.stores.commit import OUTBOX
 from mam_core.stores.files import FilesStore
 from mam_core.stores.files_transaction import ARCHIVE
 from mam_core.stores.gates_file import GATES_NAME
 from mam_core.stores.outbox_files import BAD
+from mam_core.stores.paper_files import paper_name, read_paper
 from mam_core.stores.post_files import SUFFIX, file_name
 
 _MAX_BYTES = 1 << 30
@@ -57,6 +59,9 @@ class FilesEstate:
         with suppress(FileNotFoundError), Folder.open(self.place) as folder:
             if folder.has(GATES_NAME):
                 yield Piece(Kind.GATES, "", folder.read(GATES_NAME, _MAX_BYTES)[0])
+            for paper in Paper:
+                if (data := read_paper(folder, paper)) is not None:
+                    yield Piece(Kind.PAPER, paper, data)
         yield from self._records()
 
     def left(self) -> list[str]:
@@ -153,6 +158,9 @@ class FilesEstate:
             case Kind.GATES:
                 with Folder.open(self.place) as home:
                     home.write(GATES_NAME, piece.data)
+            case Kind.PAPER:
+                with Folder.open(self.place) as home:
+                    home.write(paper_name(Paper(piece.name)), piece.data)
             case Kind.UNREADABLE | Kind.RECORD:
                 with Folder.open(self.place) as home:
                     home.write(_safe(piece.name) + RECORD_SUFFIX, piece.data)

@@ -62,6 +62,8 @@ class SqlEstate:
             yield from self._posts()
             for (body,) in self._ask("gates"):
                 yield Piece(Kind.GATES, "", bytes(body))
+            for name, body in self._ask("papers"):
+                yield Piece(Kind.PAPER, name, bytes(body))
             for job_id, error in self._ask("unreadable"):
                 ((body,),) = self._ask("raw_unreadable", job_id=job_id)
                 yield Piece(Kind.UNREADABLE, job_id, bytes(body), why=error)
@@ -125,6 +127,8 @@ def _statements(piece: Piece) -> list[Statement]:
             return [Statement("put_post", [post])]
         case Kind.GATES:
             return [Statement("put_gates", [{"body": piece.data}])]
+        case Kind.PAPER:
+            return [Statement("put_paper", [{"name": piece.name, "body": piece.data}])]
         case Kind.UNREADABLE:
             bad = {"job_id": storable(piece.name), "error": storable(piece.why), "body": piece.data}
             return [Statement("put_unreadable", [bad])]

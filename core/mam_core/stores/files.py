@@ -26,7 +26,7 @@ from mam_core.errors import (
 )
 from mam_core.locations import realm_of
 from mam_core.records import Job
-from mam_core.stores.base import Progress, Query
+from mam_core.stores.base import Paper, Progress, Query
 from mam_core.stores.catalogue import (
     Answers,
     Catalogue,
@@ -142,6 +142,16 @@ class FilesStore:
     def facts(self) -> FilesFacts:
         folder = self._open()
         return FilesFacts(folder, self._look(folder), to_show=True)
+
+    def paper(self, name: Paper) -> bytes | None:
+        from mam_core.stores.paper_files import paper_name, read_paper
+
+        try:
+            return read_paper(self._open(), name)
+        except RegistryMissing:
+            return None
+        except OSError as problem:
+            raise explain(problem, f"cannot read {paper_name(name)}") from problem
 
     def watch(self, wake: Callable[[], None]) -> DirectoryWatch:
         from mam_core.events.directory_watch import DirectoryWatch

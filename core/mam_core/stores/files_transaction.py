@@ -11,7 +11,7 @@ from mam_core.audit_base import Audit
 from mam_core.disk import Folder
 from mam_core.errors import StoreError
 from mam_core.records import Job, Status
-from mam_core.stores.base import Gates, Want
+from mam_core.stores.base import Gates, Paper, Want
 from mam_core.stores.catalogue import (
     Answers,
     Sight,
@@ -105,6 +105,14 @@ class FilesTransaction:
     def gates(self) -> Gates:
         return self._facts.gates()
 
+    gates_to_change = gates
+
+    def paper(self, name: Paper) -> bytes | None:
+        from mam_core.stores.paper_files import paper_name, read_paper  # no claim needs it
+
+        staged = self.batch.writes.get(paper_name(name))
+        return read_paper(self._folder, name) if staged is None else staged
+
     def live_with_key(self, key: str) -> str | None:
         return self._answers.live_with_key(key)
 
@@ -148,6 +156,11 @@ class FilesTransaction:
 
     def set_gates(self, gates: Gates) -> None:
         self.batch.writes[GATES_NAME] = encode_gates(gates)
+
+    def set_paper(self, name: Paper, data: bytes) -> None:
+        from mam_core.stores.paper_files import paper_name
+
+        self.batch.writes[paper_name(name)] = data
 
     def archive(self, jobs: Sequence[Job], batch: str, line: AuditLine) -> None:
         with self._folder.subfolder(ARCHIVE, create=True) as archive:

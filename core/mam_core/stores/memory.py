@@ -17,7 +17,7 @@ from mam_core.errors import JobNotFound, RegistryMissing
 from mam_core.events.post import Post
 from mam_core.events.watch import Watch
 from mam_core.records import Job, check_job_id
-from mam_core.stores.base import Gates, Query, Want
+from mam_core.stores.base import Gates, Paper, Query, Want
 from mam_core.stores.outbox_memory import MemoryOutbox
 from mam_core.stores.roll import Roll
 from mam_core.summaries import Summary, Unreadable
@@ -31,13 +31,15 @@ class Moment(Roll):
         jobs: Mapping[str, Job] | None = None,
         gates: Gates | None = None,
         archive: Mapping[str, Mapping[str, Job]] | None = None,
+        papers: Mapping[Paper, bytes] | None = None,
     ) -> None:
         super().__init__((jobs or {}).values())
         self.held = gates or Gates()
         self.archive = {batch: dict(kept) for batch, kept in (archive or {}).items()}
+        self.papers = dict(papers or {})
 
     def copy(self) -> Moment:
-        return Moment(self.jobs, self.held, self.archive)
+        return Moment(self.jobs, self.held, self.archive, self.papers)
 
     def gates(self) -> Gates:
         return self.held
@@ -85,6 +87,9 @@ class MemoryStore:
 
     def facts(self) -> Moment:
         return self._moment()
+
+    def paper(self, name: Paper) -> bytes | None:
+        return self._moment().papers.get(name)
 
     def watch(self, wake: Callable[[], None]) -> Watch:
         raise NotImplementedError("nobody else writes here: there is nothing to watch for")
@@ -136,7 +141,8 @@ class MemoryTransaction:
         self.posts: list[Post] = []
         self._audit = audit
         self.get = moment.get
-        self.gates = moment.gates
+        self.gates = self.gates_to_change = moment.gates
+        self.paper = moment.papers.get
         self.status_of = moment.status_of
         self.running_in = moment.running_in
         self.live_with_key = moment.live_with_key
@@ -174,6 +180,9 @@ class MemoryTransaction:
 
     def set_gates(self, gates: Gates) -> None:
         self.moment.held = gates
+
+    def set_paper(self, name: Paper, data: bytes) -> None:
+        self.moment.papers[name] = data
 
     def archive(self, jobs: Sequence[Job], batch: str, line: AuditLine) -> None:
         for job in jobs:

@@ -31,7 +31,8 @@ _HOLD = "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' |
 #: Whoever begins a change waits; whoever only reads does not.
 _FREEZE = (
     "SET LOCAL idle_in_transaction_session_timeout = 0",
-    "LOCK TABLE jobs, archive, gates, outbox, histories, history_lines IN SHARE ROW EXCLUSIVE MODE",
+    "LOCK TABLE jobs, archive, gates, papers, outbox, histories, history_lines"
+    " IN SHARE ROW EXCLUSIVE MODE",
 )
 
 

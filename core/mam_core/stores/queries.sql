@@ -149,6 +149,15 @@ SELECT body FROM gates WHERE id = 1
 -- name: put_gates
 INSERT INTO gates (id, body) VALUES (1, :body) ON CONFLICT (id) DO UPDATE SET body = excluded.body
 
+-- name: paper
+SELECT body FROM papers WHERE name = :paper
+
+-- name: papers
+SELECT name, body FROM papers ORDER BY name
+
+-- name: put_paper
+INSERT INTO papers (name, body) VALUES (:name, :body) ON CONFLICT (name) DO UPDATE SET body = excluded.body
+
 -- name: batches
 SELECT DISTINCT batch FROM archive ORDER BY batch
 

@@ -102,6 +102,12 @@ CREATE TABLE gates (
     body BYTEA NOT NULL
 );
 
+-- Small documents of the registry itself, which no claim reads.
+CREATE TABLE papers (
+    name TEXT PRIMARY KEY,
+    body BYTEA NOT NULL
+);
+
 -- Events that no broker has taken yet; those with a reason are set aside and never sent.
 CREATE TABLE outbox (
     seq BIGINT NOT NULL,

@@ -14,7 +14,7 @@ from mam_core import codec
 from mam_core.claims import is_closed, may_claim, slots_of
 from mam_core.errors import RegistryMissing, UnreadableRecord
 from mam_core.records import Job, Status
-from mam_core.stores.base import Facts, GateKind, Gates, Query, Want
+from mam_core.stores.base import Facts, GateKind, Gates, Paper, Query, Want
 from mam_core.stores.gates_file import decode_gates
 from mam_core.stores.sql_base import Change, Database, Row, Talk
 from mam_core.stores.sql_rows import SUMMARY, storable, summary_of
@@ -90,6 +90,11 @@ class TalkFacts:
 def read_gates(talk: Talk) -> Gates:
     rows = talk.ask("gates")
     return decode_gates(bytes(rows[0][0]), _GATES) if rows else Gates()
+
+
+def read_paper(talk: Talk, name: Paper) -> bytes | None:
+    rows = talk.ask("paper", paper=str(name))
+    return bytes(rows[0][0]) if rows else None
 
 
 class Looks:

@@ -15,7 +15,7 @@ from mam_core.errors import JobNotFound, RegistryMissing, UnreadableRecord
 from mam_core.locations import realm_of
 from mam_core.records import Job, check_job_id
 from mam_core.stores import sql_answers
-from mam_core.stores.base import Bid, Progress, Query, Want
+from mam_core.stores.base import Bid, Paper, Progress, Query, Want
 from mam_core.stores.sql_audit import SqlAudit
 from mam_core.stores.sql_base import Database, Row
 from mam_core.stores.sql_outbox import Bell, SqlOutbox
@@ -119,6 +119,11 @@ class SqlStore:
 
     def facts(self) -> sql_answers.Looks:
         return sql_answers.Looks(self.database)
+
+    def paper(self, name: Paper) -> bytes | None:
+        with suppress(RegistryMissing), self.database.reading() as talk:
+            return sql_answers.read_paper(talk, name)
+        return None
 
     def changed_since(self, number: int | None) -> tuple[int, dict[str, int]]:
         """The number of now, and each job that was written or taken away after `number`, with the

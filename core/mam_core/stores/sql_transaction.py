@@ -13,7 +13,7 @@ from mam_core.audit import AuditEvent, AuditLine
 from mam_core.errors import JobNotFound, MamError, UnreadableRecord
 from mam_core.records import ENDED, Job, Status, check_job_id
 from mam_core.stores import sql_answers, sql_rows
-from mam_core.stores.base import Gates, Progress, Query, Want
+from mam_core.stores.base import Gates, Paper, Progress, Query, Want
 from mam_core.stores.gates_file import encode_gates
 from mam_core.stores.index_rows import prompt_sum
 from mam_core.stores.post_files import encode_post
@@ -75,6 +75,14 @@ class SqlTransaction:
 
     def gates(self) -> Gates:
         return self._facts.gates()
+
+    def gates_to_change(self) -> Gates:
+        self._change.hold([_GATES])
+        return sql_answers.read_gates(self._change)
+
+    def paper(self, name: Paper) -> bytes | None:
+        self._change.hold([f"paper {name}"])
+        return sql_answers.read_paper(self._change, name)
 
     def live_with_key(self, key: str) -> str | None:
         self._register()
@@ -144,6 +152,9 @@ class SqlTransaction:
     def set_gates(self, gates: Gates) -> None:
         self._change.hold([_GATES])
         self._others.append(Statement("put_gates", [{"body": encode_gates(gates)}]))
+
+    def set_paper(self, name: Paper, data: bytes) -> None:
+        self._others.append(Statement("put_paper", [{"name": str(name), "body": data}]))
 
     def archive(self, jobs: Sequence[Job], batch: str, line: AuditLine) -> None:
         ids = [job.job_id for job in jobs]
