@@ -40,6 +40,7 @@ class TestGroup:
         assert "mam.toml" in p1["origin"]
         line = next(line for line in mam.ok("group").lines if line.startswith("p1"))
         assert line.split()[:5] == ["p1", "2", "1-4", "1", "3"]
+        assert mam.ok("group").err == "mam: autoscaling is off\n"
 
     def test_changes_the_slots_while_all_runs_and_back(self, mam: Mam) -> None:
         for _ in range(4):

@@ -11,7 +11,7 @@ from mam_core.cli.parser import json_option
 from mam_core.cli.sizes import size
 from mam_core.cli.terminal import put, put_json, put_json_rows, say, table_width
 from mam_core.cli.usage import UsageError
-from mam_core.operations.groups import Group, acts_of, group, groups, set_slots
+from mam_core.operations.groups import Group, acts_of, group, groups, scaled_by, set_slots
 from mam_core.table import Column, render
 
 _MOST_OF_A_NAME = 24
@@ -57,6 +57,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         put_json_rows(one.to_dict() for one in found)
     else:
         put(render(_columns(found), table_width()))
+        say(scaled_by(context.registry, context.settings))
     return 0
 
 

@@ -20,7 +20,7 @@ from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.stores.base import GateKind, Gates, Paper, Query
 
-__all__ = ["Act", "Group", "GroupRefused", "acts_of", "group", "groups", "set_slots"]
+__all__ = ["Act", "Group", "GroupRefused", "acts_of", "group", "groups", "scaled_by", "set_slots"]
 
 #: More than any machine runs: a mistyped number is not a wish.
 MOST_SLOTS = 10_000
@@ -117,6 +117,16 @@ def group(registry: Registry, config: Config, name: str) -> Group:
 def acts_of(registry: Registry) -> Acts:
     """What was done about groups, oldest first."""
     return papers.decode(registry.store.paper(Paper.ACTS))
+
+
+def scaled_by(registry: Registry, config: Config) -> str:
+    """Whether the slots follow the load, and who sees to it."""
+    keeper = acts_of(registry).keeper
+    if not config.autoscale.enabled:
+        return "autoscaling is off"
+    if keeper is None or registry.lease_expired(keeper):
+        return "autoscaling is on, and no process decides: start `mam work`, or the console"
+    return f"autoscaling is on, and {keeper.owner} decides"
 
 
 def set_slots(

@@ -1,4 +1,4 @@
-"""What every long-lived command does on the side: keep the broker, relay events, sweep."""
+"""What every long-lived command does on the side: keep the broker, relay events, sweep, scale."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def on_duty(
     """
     # Here, on whichever thread serves: the console draws its first frame without them.
     from mam_core.audit import warn
+    from mam_core.operations.autoscaling import autoscaling
     from mam_core.operations.broker import keep_broker
     from mam_core.operations.relay import leave_behind, new_relay
     from mam_core.operations.sweeping import sweeping
@@ -43,7 +44,8 @@ def on_duty(
             warn(f"events are not sent on: {problem}")
 
     sweeps = sweeping(registry_path, config, allow_network=allow_network)
-    with keep_broker(registry_path, config) as kept, sweeps:
+    scales = autoscaling(registry_path, config, allow_network=allow_network)
+    with keep_broker(registry_path, config) as kept, sweeps, scales:
         thread = threading.Thread(target=relay, name="mam-relay", daemon=True)
         thread.start()
         try:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from mam_core.acts import Deed
 from mam_core.machine import Figures
+from mam_core.work.capacity import MARGIN
 
 #: Percent. Below both of the first two: one more. Above one of the others: one fewer.
 CPU_LOW, MEMORY_LOW = 40, 60
@@ -30,6 +31,30 @@ class Scaled(NamedTuple):
     low: int | None = None
     high: int | None = None  #: what its settings, or else its size, allow
     memory: int | None = None  #: bytes that one job needs
+
+
+def ceiling(
+    most: int | None,
+    running: int,
+    hosts: Mapping[str, Figures],
+    *,
+    memory: int | None,
+    cpu: float | None,
+) -> int | None:
+    """What a group may grow to: its max, else what the sizing formula finds room for on all hosts.
+
+    None when nobody knows. What runs holds its memory already, so that counts beside it.
+    """
+    if most is not None:
+        return most
+    by_memory = by_cpu = None
+    if memory and hosts:
+        free = sum(seen.memory_free for seen in hosts.values())
+        by_memory = running + int(free * MARGIN / memory)
+    if cpu and hosts:
+        by_cpu = int(sum(seen.cores for seen in hosts.values()) * MARGIN / cpu)
+    known = [one for one in (by_memory, by_cpu) if one is not None]
+    return min(known) if known else None
 
 
 class Watch(NamedTuple):
