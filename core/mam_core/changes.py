@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mam_core.clock import stamp
 from mam_core.errors import StaleAttempt, TransitionRefused
-from mam_core.record_parts import Lease
+from mam_core.record_parts import Lease, MemoryCap
 from mam_core.records import TRANSITIONS, Job, Reason, Status
 
 if TYPE_CHECKING:
@@ -25,7 +25,15 @@ def touched(job: Job, now: float, **fields: Any) -> Job:
     return job.evolve(updated_at=stamp(now), revision=job.revision + 1, **fields)
 
 
-def claimed(job: Job, now: float, *, node: str, pid: int | None, lease: Lease | None) -> Job:
+def claimed(
+    job: Job,
+    now: float,
+    *,
+    node: str,
+    pid: int | None,
+    lease: Lease | None,
+    memory_cap: MemoryCap | None = None,
+) -> Job:
     """The next attempt begins; nothing of an earlier one is shown as its own."""
     _allow(job, Status.RUNNING)
     return touched(
@@ -36,6 +44,7 @@ def claimed(job: Job, now: float, *, node: str, pid: int | None, lease: Lease | 
         node=node,
         pid=pid,
         lease=lease,
+        memory_cap=memory_cap,
         started_at=stamp(now),
         ended_at=None,
         reason=None,
@@ -45,6 +54,11 @@ def claimed(job: Job, now: float, *, node: str, pid: int | None, lease: Lease | 
         agent_session_id=job.resume,
         messages=_closed(job),
     )
+
+
+def capped(job: Job, now: float, cap: MemoryCap) -> Job:
+    """Another means holds the attempt to its memory than was thought at its claim."""
+    return touched(job, now, memory_cap=cap)
 
 
 def in_session(job: Job, now: float, session_id: str) -> Job:

@@ -1,4 +1,4 @@
-"""What a record holds that has parts of its own: a broker's address, and a lease."""
+"""What a record holds that has parts of its own: a broker's address, a lease, a memory cap."""
 
 from __future__ import annotations
 
@@ -85,6 +85,26 @@ class Lease(NamedTuple):
         return cls(**known, extra=extra)
 
 
+class MemoryCap(NamedTuple):
+    """What holds the attempt to its memory; a record without one has no cap."""
+
+    limit: int  #: bytes, of all its processes together
+    means: str  #: one of `work.caps.Means`
+    origin: str = ""  #: who said so: the job, its group, or its agent's profile
+    extra: Mapping[str, Any] = NOTHING
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"limit": self.limit, "means": self.means, "origin": self.origin, **self.extra}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MemoryCap:
+        known, extra = checked(data, _CAP_KINDS)
+        for name in ("limit", "means"):
+            if name not in known:
+                raise UnreadableRecord(f"its memory cap has no {name}")
+        return cls(**known, extra=extra)
+
+
 _BROKER_KINDS: dict[str, Kind] = {
     "host": TEXT,
     "port": COUNT,
@@ -102,3 +122,4 @@ _LEASE_KINDS: dict[str, Kind] = {
     "renewed_at": TEXT,
     "store_time": NUMBER.or_null(),
 }
+_CAP_KINDS: dict[str, Kind] = {"limit": COUNT, "means": TEXT, "origin": TEXT}

@@ -24,7 +24,7 @@ from mam_core.record_checks import (
     Kind,
     checked,
 )
-from mam_core.record_parts import NOTHING, Broker, Lease
+from mam_core.record_parts import NOTHING, Broker, Lease, MemoryCap
 
 if TYPE_CHECKING:
     from mam_core.messages import Message
@@ -153,6 +153,7 @@ class Job:
     node: str | None = None
     pid: int | None = None
     lease: Lease | None = None
+    memory_cap: MemoryCap | None = None  #: of the last attempt
     started_at: str | None = None
     ended_at: str | None = None
     reason: Reason | None = None
@@ -207,6 +208,8 @@ class Job:
         data["broker"] = self.broker.to_dict()
         if self.lease is not None:
             data["lease"] = self.lease.to_dict()
+        if self.memory_cap is not None:
+            data["memory_cap"] = self.memory_cap.to_dict()
         data["messages"] = [message.to_dict() for message in self.messages]
         data.update(self.extra)
         return data
@@ -343,6 +346,7 @@ _JOB_KINDS: dict[str, Kind] = {
     "node": TEXT.or_null(),
     "pid": WHOLE.or_null(),
     "lease": Kind("an object", _OBJECT, Lease.from_dict).or_null(),
+    "memory_cap": Kind("an object", _OBJECT, MemoryCap.from_dict).or_null(),
     "started_at": TEXT.or_null(),
     "ended_at": TEXT.or_null(),
     "reason": Kind("a text", frozenset({str}), _reason).or_null(),

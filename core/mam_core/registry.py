@@ -20,7 +20,7 @@ from mam_core.errors import (
 )
 from mam_core.leases import LeaseTerms, age, is_over, new_lease, renewed_lease
 from mam_core.ledger import Ledger, numbered
-from mam_core.record_parts import Broker, Lease
+from mam_core.record_parts import Broker, Lease, MemoryCap
 from mam_core.records import Job, Reason, Status
 from mam_core.stores.base import Bid, GateKind, Progress, Transaction, Want
 
@@ -70,10 +70,12 @@ class Registry(Ledger):
         agents: Iterable[str] | None = None,
         lease: LeaseTerms | None = None,
         pid: int | None = None,
+        cap_of: Callable[[Job], MemoryCap | None] | None = None,
     ) -> Job | None:
         """The next job of this label, now running as a new attempt; None when there is none.
 
-        Without a lease the job is unsupervised: only its own timeouts end it.
+        Without a lease the job is unsupervised: only its own timeouts end it. `cap_of` says what
+        will hold it to its memory.
         """
         now = self.clock.now()
         served = None if agents is None else frozenset(agents)
@@ -84,13 +86,17 @@ class Registry(Ledger):
         try:
             quick = self.store.claim_at_once(want, Bid(now, self.node, pid, terms), tell)
             if quick is not None:
-                return quick
+                cap = cap_of(quick) if cap_of else None
+                return self.capped(quick.job_id, cap, attempt=quick.attempt) if cap else quick
             with self.store.transaction() as tx:
                 job = tx.next_claimable(want)
                 # Asked second: a database has told its gates along with the job.
                 if job is None or self._is_drained(tx, now):
                     return None
-                new = changes.claimed(job, now, node=self.node, pid=pid, lease=terms)
+                cap = cap_of(job) if cap_of else None
+                new = changes.claimed(
+                    job, now, node=self.node, pid=pid, lease=terms, memory_cap=cap
+                )
                 tx.put(new, tell(job, new))
                 return new
         except RegistryMissing:
@@ -127,6 +133,13 @@ class Registry(Ledger):
             new = changes.touched(job, self.clock.now(), last_seq=job.last_seq + 1)
             tx.put(new, None)
             return new.last_seq
+
+    def capped(self, job_id: str, cap: MemoryCap, *, attempt: int) -> Job:
+        """What holds the attempt to its memory is not what its claim said."""
+        with self.changing(job_id, attempt) as (tx, job):
+            new = changes.capped(job, self.clock.now(), cap)
+            tx.put(new, None)
+            return new
 
     def in_session(self, job_id: str, session_id: str, *, attempt: int) -> Job:
         """The agent works in this session of its own, by which it can be taken up again."""

@@ -8,7 +8,8 @@ from tests.support.clock import FakeClock
 
 def test_why_says_by_whose_word_it_waits(mam: Mam, asking: str, frozen: FakeClock) -> None:
     frozen.pass_time(5)
-    running, shown = mam.ok("why", asking).lines
+    running, shown, memory = mam.ok("why", asking).lines
+    assert memory == "its memory: no cap"
     assert running.startswith("it is running as attempt 1")
     assert shown == (
         "it is shown as waiting for input: rm -r \\x1b[2J\\u202e x? "
@@ -24,7 +25,7 @@ def test_why_tells_the_past(mam: Mam, asking: str) -> None:
     mam.ok("cancel", asking, "--why", "enough")
     answer = mam.ok("why", asking, "--history")
     assert "\x1b" not in answer.out
-    table = [line.split()[1:5] for line in answer.lines[2:]]
+    table = [line.split()[1:5] for line in answer.lines[3:]]
     assert table == [
         ["TRY", "STATE", "WITNESS", "RULE"],
         ["pending", "registry", "registered", "by"],

@@ -24,6 +24,7 @@ from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
 from mam_core.wiring import open_registry
+from mam_core.work.caps import Caps
 from mam_core.work.decision import BackOff
 from mam_core.work.screen import Screen
 from mam_core.work.worker import Stops, Until, Work, Worker
@@ -149,6 +150,7 @@ class Workshop:
         until: Until = Until.DRAINED,
         stops: Stops | None = None,
         label: str = LABEL,
+        caps: Caps | None = None,
     ) -> Worker:
         config, defaults = self.config, self.config.defaults
         work = Work(
@@ -163,6 +165,7 @@ class Workshop:
             None,
             BackOff(defaults.retry_sec, defaults.retry_factor, defaults.retry_max_sec),
             defaults.output_max,
+            caps or Caps.of_settings(config),
         )
         opened = partial(open_registry, str(self.path), config=config)
         screen = Screen(self._shown)

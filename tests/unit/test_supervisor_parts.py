@@ -203,6 +203,6 @@ def test_where_no_process_can_be_started_that_is_said() -> None:
 def test_what_can_be_had_here_is_said() -> None:
     """Decision 30: what is missing is said, never pretended."""
     means = look_around()
-    assert len({one.what for one in means}) == len(means) == 7
+    assert len({one.what for one in means}) == len(means) == 8
     assert all(one.words for one in means)
     assert means[0].is_there == hasattr(os, "pidfd_open")

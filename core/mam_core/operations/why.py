@@ -18,6 +18,7 @@ from mam_core.registry import Registry
 from mam_core.stores.base import Query
 from mam_core.summaries import claim_order
 from mam_core.tmux.facts import PaneFact, TmuxFailed
+from mam_core.work.caps import words
 
 #: Asks tmux; raises `TmuxFailed` when that cannot be done.
 Panes = Callable[[], Sequence[PaneFact]]
@@ -50,6 +51,7 @@ class Explanation:
         if job.status is Status.RUNNING:
             sentences = [_running(job, self.lease_expired)]
             sentences.append(f"it is shown as {self.shown.sentence(self.now)}")
+            sentences.append(f"its memory: {words(job.memory_cap)}")
             if self.trouble:
                 sentences.append(f"whether its pane is there is unknown: {self.trouble}")
             return sentences
@@ -62,7 +64,7 @@ class Explanation:
             "job_id": job.job_id,
             "status": job.status,
             "claimable": job.status is Status.PENDING and not self.refusals,
-            "refusals": [{"rule": rule, "message": words} for rule, words in self.refusals],
+            "refusals": [{"rule": rule, "message": message} for rule, message in self.refusals],
             "ahead": self.ahead,
             "lease_expired": self.lease_expired,
             "reason": job.reason,

@@ -19,6 +19,7 @@ from mam_core.operations.public_brokers import warning_of
 from mam_core.registry import Registry
 from mam_core.tmux.facts import Hand
 from mam_core.wiring import open_registry
+from mam_core.work.caps import Caps
 from mam_core.work.decision import BackOff
 from mam_core.work.placard import Placard
 from mam_core.work.relocation import Relocation
@@ -73,6 +74,7 @@ def work(
         relocation,
         BackOff(defaults.retry_sec, defaults.retry_factor, defaults.retry_max_sec),
         defaults.output_max,
+        Caps.of_settings(config),
     )
     opened = partial(open_registry, registry_path, config=config, allow_network=allow_network)
     screen = screen or Screen()

@@ -23,6 +23,7 @@ from mam_core.events.event import EventName
 from mam_core.process_mark import ProcessMark
 from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
+from mam_core.work.caps import bounds_of, words
 from mam_core.work.checks import Checks
 from mam_core.work.counterpart import Counterpart
 from mam_core.work.decision import Decision, Facts, decide, not_here, wants_checks
@@ -125,7 +126,7 @@ class Attempt:
                 new_token(),
                 stdin=command.stdin_path if self._dialogue is None else None,
                 grace_sec=self._terms.grace_sec,
-                memory_max=job.memory_max,
+                **bounds_of(job).to_orders(),
                 label=f"job {job.job_id} attempt {job.attempt}",
             )
             self._tend(orders, folder, before)
@@ -165,6 +166,7 @@ class Attempt:
             supervisor=supervisor,
             workdir=orders.cwd,
             git=git.to_dict() if git else None,
+            memory=words(self._job.memory_cap),
             given=given,
         )
         if self.counterpart is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from mam_core.clock import Clock
 from mam_core.records import Job
+from mam_core.work.caps import bounds_of
 from mam_core.work.decision import Cause
 from mam_core.work.hold import Hold
 from mam_core.work.orders import Orders, new_token
@@ -52,7 +53,7 @@ class Checks:
             environ,
             new_token(),
             grace_sec=self._grace_sec,
-            memory_max=self._hold.job.memory_max,
+            **bounds_of(self._hold.job).to_orders(),
             label=f"check of job {self._hold.job.job_id} attempt {self._hold.job.attempt}",
         )
         running = self._start(orders)

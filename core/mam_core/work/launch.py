@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 
+#: What one process may have beyond a memory cap before the kernel refuses it more: runtimes
+#: reserve what they never use (Node does not start below 600 MB), and the cap is for the scales.
+HEADROOM = 1 << 30
+
 #: As if it used this many thousandths of all memory more than it does.
 OOM_SCORE = 300
 
@@ -43,6 +47,8 @@ def become_agent(
         os.setsid()  # `kill 0` of an agent must not reach its supervisor
         put_on_mark(orders["token"])
         _go_first_when_memory_ends()
+        if orders["door"] >= 0:
+            os.write(orders["door"], b"0")  # into the cgroup of the attempt, with all that follow
         for name, value in orders["limits"].items():
             resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
         stage = WORKDIR

@@ -1,9 +1,8 @@
 """What this machine offers to bound and to end an agent, found out by trying; for `mam doctor`.
 
-Nothing is changed by looking. A cgroup is looked for and said, not used: a
-memory limit there would need the worker itself to move into a leaf of it, and
-other people's cgroups are not ours to change. So a tree's memory is weighed four
-times a second instead, which cannot stop a sudden leap.
+Nothing is changed by looking, also where a worker would change something: a cgroup
+that was delegated is said to be one, and the worker that is alone in it goes into a
+leaf of it when it starts.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ import resource
 import sys
 from typing import NamedTuple
 
+from mam_core.work.caps import scope_works
+from mam_core.work.cgroups import own_cgroup, was_delegated, words_of
 from mam_core.work.orders import Isolation, Orders, new_token
 from mam_core.work.reports import Started
 from mam_core.work.supervised import Supervised
@@ -53,11 +54,17 @@ def look_around() -> tuple[Means, ...]:
             "in a limit that limits nobody",
             "the token in the environment is the only one",
         ),
+        _says(
+            "a systemd scope for each attempt",
+            scope_works(),
+            "MemoryMax and MemorySwapMax hold a job to its memory",
+            "no systemd of this user that can limit memory",
+        ),
         _cgroup(),
         _says(
             "limit of a tree's memory",
             os.path.isdir("/proc/self"),
-            "weighed four times a second; a sudden leap can pass it",
+            "at least weighed four times a second, which a sudden leap can pass",
             "by what `ps` says, four times a second",
         ),
     )
@@ -95,45 +102,11 @@ def _try(isolation: Isolation) -> Started | None:
 
 def _cgroup() -> Means:
     what = "a cgroup of our own"
-    folder = _own_cgroup()
+    folder = own_cgroup()
     if folder is None:
         return Means(what, False, "there is no cgroup v2 here")
-    if not _is_delegated(folder):
+    if not any(map(was_delegated, (folder, os.path.dirname(folder)))):
         return Means(what, False, "ours was not delegated to us")
-    has_memory = "memory" in _read(os.path.join(folder, "cgroup.controllers")).split()
-    return Means(what, True, "with memory" if has_memory else "without the memory controller")
-
-
-def _own_cgroup() -> str | None:
-    """The folder of the v2 cgroup that we are in."""
-    mounted = next(
-        (
-            line.split()[4]
-            for line in _read("/proc/self/mountinfo").splitlines()
-            if " - cgroup2 " in line
-        ),
-        None,
-    )
-    ours = next(
-        (line[3:] for line in _read("/proc/self/cgroup").splitlines() if line.startswith("0::")),
-        None,
-    )
-    return None if mounted is None or ours is None else mounted + ours
-
-
-def _is_delegated(folder: str) -> bool:
-    """Given to us by whoever owns the tree above: made ours, or marked so by systemd."""
-    try:
-        if os.geteuid() != 0:
-            return os.stat(folder).st_uid == os.geteuid() and os.access(folder, os.W_OK)
-        return os.getxattr(folder, "trusted.delegate") == b"1"
-    except (OSError, AttributeError):
-        return False
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
+    if "memory" not in words_of(folder, "cgroup.controllers"):
+        return Means(what, False, "without the memory controller")
+    return Means(what, True, "with memory: a worker that is alone in it can limit its jobs")

@@ -50,6 +50,8 @@ class Orders(NamedTuple):
     grace_sec: float = GRACE_SEC
     sample_sec: float = SAMPLE_SEC
     memory_max: int | None = None  #: bytes, of the whole tree
+    cap: str = ""  #: what is to hold it to that, one of `caps.Means`; empty: the scales alone
+    cgroup: str | None = None  #: below which a cgroup for it is made
     isolation: Isolation = Isolation.AUTO
     limits: Mapping[str, int] = MappingProxyType({})
     label: str = ""  #: for people who look at the list of processes
@@ -82,6 +84,9 @@ class Orders(NamedTuple):
                 "grace_sec": float(self.grace_sec),
                 "sample_sec": float(self.sample_sec),
                 "memory_max": self.memory_max,
+                "cap": str(self.cap),
+                "cgroup": self.cgroup,
+                "door": -1,  # the supervisor opens it
                 "isolation": str(self.isolation),
                 "limits": dict(self.limits),
             }

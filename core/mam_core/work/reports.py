@@ -32,6 +32,7 @@ class Started(NamedTuple):
     started: str  #: its start time; empty when it had already ended
     isolation: str  #: namespace, user_namespace, subreaper or scan
     lacking: tuple[str, ...]  #: sentences: what was asked for and could not be had
+    cap: str = ""  #: what holds it to its memory, one of `caps.Means`; empty: it has no limit
 
 
 class NotStarted(NamedTuple):

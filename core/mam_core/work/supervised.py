@@ -19,6 +19,7 @@ from contextlib import suppress
 
 from mam_core.errors import MamError
 from mam_core.process_mark import ProcessMark
+from mam_core.work.caps import Means, scope_argv, scope_environ
 from mam_core.work.orders import Orders
 from mam_core.work.reports import Ended, Report, Why, parse
 
@@ -68,7 +69,7 @@ class Supervised:
         ours, its = socket.socketpair()
         with its:
             files = (its.fileno(), stdout, stderr, *(() if stdin is None else (stdin,)))
-            supervised = cls(_spawn(orders.label, *files), ours)
+            supervised = cls(_spawn(orders, *files), ours)
         try:
             mark = ProcessMark.of(supervised.pid)
             if mark is None:
@@ -156,15 +157,28 @@ _unburied: list[subprocess.Popen[bytes]] = []
 _burying = threading.Lock()
 
 
-def _spawn(label: str, *files: int) -> subprocess.Popen[bytes]:
-    """`files`: its line, the agent's two outputs, and its input if it has one."""
+def _spawn(orders: Orders, *files: int) -> subprocess.Popen[bytes]:
+    """`files`: its line, the agent's two outputs, and its input if it has one.
+
+    A scope is made around the supervisor: `systemd-run` becomes it, so its pid stays the same.
+    """
+    before: tuple[str, ...] = ()
+    environ = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    if orders.cap == Means.SCOPE and orders.memory_max:
+        before = scope_argv(orders.memory_max)
+        environ |= scope_environ()
     # Not 0, 1 or 2, which the supervisor has of its own.
     given = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) for fd in files]
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOT, _SOURCE, *map(str, given), label],
+            [
+                *before,
+                *(sys.executable, "-I", "-S", "-c", _BOOT, _SOURCE),
+                *map(str, given),
+                orders.label,
+            ],
             cwd="/",
-            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+            env=environ,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

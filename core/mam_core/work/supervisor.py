@@ -22,15 +22,17 @@ import time
 
 from mam_core.work import tree as trees
 from mam_core.work.ending import Ending
-from mam_core.work.launch import PROCESS
+from mam_core.work.launch import HEADROOM, PROCESS
 from mam_core.work.line import Line
 from mam_core.work.oom import kernel_kills
-from mam_core.work.processes import look
+from mam_core.work.processes import Process, look
 from mam_core.work.usage import Meter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from mam_core.work.kernel_cap import KernelCap
 
 #: Why the tree was ended, as it is reported.
 AGENT_ENDED, STOPPED, WORKER_GONE, SIGNALLED = "agent_ended", "stopped", "worker_gone", "signalled"
@@ -74,6 +76,7 @@ class Supervisor:
         self._why = ""
         self._left: int | None = None  #: alive when the agent had ended
         self._signalled = False
+        self._cap: KernelCap | None = None
         self._next_look = 0.0
         self._next_sample = 0.0
         self._next_linger = 0.0
@@ -83,12 +86,14 @@ class Supervisor:
         wake = self._hear_signals()
         lacking = trees.prepare()
         self._oom_before = kernel_kills()
+        self._put_on_cap()
         trouble, its_trouble = os.pipe()
         try:
             self._tree, more = trees.plant(self._orders, stdout, stderr, its_trouble, self._line.fd)
         except OSError as problem:  # too many processes
             self._line.say("not_started", stage=PROCESS, errno=problem.errno or 0)
             self._line.say("ended", why=NOT_STARTED)
+            self._take_off_cap()
             return self._line.finish()
         for fd in {stdout, stderr, its_trouble, stdin} - {-1}:
             os.close(fd)
@@ -105,7 +110,27 @@ class Supervisor:
         while not self._tree.is_empty:
             self._turn()
         self._report_end()
+        self._take_off_cap()
         return self._line.finish()
+
+    def _put_on_cap(self) -> None:
+        """The kernel's, where it was asked for and is in force; else there are only the scales."""
+        orders = self._orders
+        if orders["cap"] not in ("systemd scope", "cgroup"):
+            return
+        from mam_core.work.kernel_cap import KernelCap
+
+        limit = orders["memory_max"]
+        self._cap = KernelCap.in_force(orders["cap"], limit, orders["cgroup"], orders["token"])
+        if self._cap is None:
+            orders["cap"] = "sampled"
+            orders["limits"]["data"] = limit + HEADROOM
+        else:
+            orders["door"] = self._cap.door
+
+    def _take_off_cap(self) -> None:
+        if self._cap is not None:
+            self._cap.close()
 
     def _hear_signals(self) -> int:
         """The end of a child and a request to stop both wake us; the file that they wake."""
@@ -135,7 +160,7 @@ class Supervisor:
                 self._hear_worker()
         if self._signalled:
             self._signalled = False
-            self._end(SIGNALLED)
+            self._end(self._unless_over_memory(SIGNALLED))
         had_ended = self._tree.status is not None
         self._tree.collect()
         if self._tree.status is not None and not had_ended:
@@ -162,6 +187,7 @@ class Supervisor:
             pid=self._tree.agent,
             started=agent.started if agent else "",
             isolation=self._tree.isolation,
+            cap=self._orders["cap"],
             lacking=[f"{stage} {number}" for stage, number in self._lacking],
         )
 
@@ -180,8 +206,12 @@ class Supervisor:
         if self._why == NOT_STARTED:
             return
         self._line.say("exited", **_outcome(self._tree.status))
-        self._end(AGENT_ENDED)
+        self._end(self._unless_over_memory(AGENT_ENDED))
         self._next_look += _SETTLE_SEC
+
+    def _unless_over_memory(self, why: str) -> str:
+        """Where the kernel has killed for the cap, that is the reason, whoever tells it first."""
+        return OVER_MEMORY if self._cap is not None and self._cap.has_killed else why
 
     def _end(self, why: str, grace: float | None = None) -> None:
         """Begin, or hurry; the first reason is the reason."""
@@ -205,7 +235,7 @@ class Supervisor:
         else:
             self._meter.weigh(members)
         limit = self._orders["memory_max"]
-        if limit and self._ending is None and self._meter.exceeds(members, limit):
+        if limit and self._ending is None and self._is_over(members, limit):
             self._end(OVER_MEMORY, 0.0)  # grace would let it eat on
         if self._ending is not None:
             self._next_look = now + self._ending.step(members, now)
@@ -216,6 +246,11 @@ class Supervisor:
             self._next_look = now + WEIGH_SEC
         else:
             self._next_look = self._next_sample
+
+    def _is_over(self, members: list[Process], limit: int) -> bool:
+        if self._cap is not None and self._cap.has_killed:
+            return True
+        return self._meter.exceeds(members, limit)
 
     def _tell_of_lingerers(self, count: int, now: float) -> None:
         if not self._next_linger:
@@ -239,6 +274,9 @@ class Supervisor:
         largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         per_unit = 1 if sys.platform == "darwin" else 1024
         ending = self._ending
+        limit = self._orders["memory_max"]
+        if limit and self._why == AGENT_ENDED and self._tree.status and largest * per_unit > limit:
+            self._why = OVER_MEMORY  # it leapt over the cap between two looks, and fell
         self._line.say(
             "ended",
             why=self._why,

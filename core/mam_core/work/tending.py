@@ -151,12 +151,27 @@ class Tending:
         if isinstance(report, Started):
             for lack in report.lacking:
                 self._voice.mention(lack)
+            self._note_cap(report.cap)
         elif isinstance(report, NotStarted):
             self.not_started = report
         elif isinstance(report, Exited) or (
             isinstance(report, Usage) and self._activity.is_busy(report, now)
         ):
             self._patience.sign_of_life(now)
+
+    def _note_cap(self, means: str) -> None:
+        """What holds it to its memory, where that is not what was expected at the claim."""
+        cap = self._job.memory_cap
+        if cap is None or not means or cap.means == means:
+            return
+        self._voice.mention(f"its memory is held by other means than planned: {means}")
+        try:
+            actual = cap._replace(means=means)
+            self._registry.capped(self._job.job_id, actual, attempt=self._job.attempt)
+        except (TransitionRefused, JobNotFound) as problem:
+            self._hold.stop(Cause.TAKEN, problem.message)
+        except (MamError, OSError) as problem:
+            warn(f"the memory cap of job {self._job.job_id} is not written down: {problem}")
 
     # -- what is said ----------------------------------------------------------------------
 

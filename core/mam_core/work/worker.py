@@ -27,6 +27,7 @@ from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
 from mam_core.work.attempt import Attempt
+from mam_core.work.caps import Caps
 from mam_core.work.counterpart import Counterpart, CounterpartOf, no_counterpart
 from mam_core.work.decision import BACK_OFF, NOT_HERE_SEC, BackOff
 from mam_core.work.hold import Terms
@@ -64,6 +65,7 @@ class Work(NamedTuple):
     relocation: Relocation | None = None
     back_off: BackOff = BACK_OFF
     output_max: int = CAP_BYTES
+    caps: Caps = Caps()
 
 
 class Stops:
@@ -201,7 +203,11 @@ class Worker:
         self._in_doubt.add(number)
         job = self._unheard_of(registry, lease) if doubted else None
         job = job or registry.claim(
-            self._work.agent_session, agents=self._work.agents, lease=lease, pid=os.getpid()
+            self._work.agent_session,
+            agents=self._work.agents,
+            lease=lease,
+            pid=os.getpid(),
+            cap_of=self._work.caps.of,
         )
         self._in_doubt.discard(number)
         return job

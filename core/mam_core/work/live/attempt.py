@@ -75,7 +75,9 @@ class LiveAttempt(Attempt):
     def _agent(self, orders: Orders, folder: Folder) -> LiveAgent:
         """The one that lives, if it suits the job; else a fresh one."""
         session, job = self._session, self._job
-        likeness = Likeness(self._profile.name, orders.cwd, job.model, job.memory_max, job.resume)
+        likeness = Likeness(
+            self._profile.name, orders.cwd, job.model, orders.memory_max, job.resume
+        )
         if session.agent is not None and session.suits(likeness) and session.mark is not None:
             self._remember(session.mark, folder)
             return session.agent
