@@ -24,6 +24,7 @@ from mam_tui.screens.charts import ChartsScreen
 from mam_tui.screens.fleet import FleetScreen
 from mam_tui.screens.gantt import GanttScreen
 from mam_tui.screens.graph import GraphScreen
+from mam_tui.screens.groups import GroupsScreen
 from mam_tui.screens.history import HistoryScreen
 from mam_tui.screens.sessions import SessionsScreen
 from mam_tui.screens.view import View
@@ -160,6 +161,7 @@ SCREENS: dict[Place, type[View]] = {
     Place.CHARTS: ChartsScreen,
     Place.HISTORY: HistoryScreen,
     Place.GRAPH: GraphScreen,
+    Place.GROUPS: GroupsScreen,
 }
 
 

@@ -84,6 +84,12 @@ def _graph(console: Console) -> View:
     return GraphScreen(console.desk, ascii_only=console.ascii_only)
 
 
+def _groups(console: Console) -> View:
+    from mam_tui.screens.groups import GroupsScreen
+
+    return GroupsScreen(console.desk, ascii_only=console.ascii_only)
+
+
 VIEWS: Mapping[str, ViewKind] = {
     kind.name: kind
     for kind in (
@@ -112,6 +118,10 @@ VIEWS: Mapping[str, ViewKind] = {
         ViewKind(
             *("graph", "8", "what comes after what, and what holds it back", _graph),
             aliases=("deps", "tree"),
+        ),
+        ViewKind(
+            *("groups", "9", "how many of each group may run, and who said so", _groups),
+            aliases=("gr", "slots"),
         ),
     )
 }

@@ -16,6 +16,7 @@ from mam_tui.actions.everywhere import EVERYWHERE
 from mam_tui.actions.fleet import FLEET
 from mam_tui.actions.gantt import GANTT
 from mam_tui.actions.graph import GRAPH
+from mam_tui.actions.groups import GROUPS
 from mam_tui.actions.history import HISTORY
 from mam_tui.actions.kinds import UNBOUND, Action, Place
 from mam_tui.actions.past import PAST
@@ -28,7 +29,7 @@ ACTIONS: Mapping[str, Action] = {
     action.name: action
     for place in (
         *(BOARD, SESSIONS, FLEET, ATTENTION, GANTT, CHARTS, HISTORY, GRAPH),
-        *(EVERYWHERE, PAST),
+        *(GROUPS, EVERYWHERE, PAST),
     )
     for action in place
 }

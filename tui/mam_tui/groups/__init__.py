@@ -1,0 +1,1 @@
+"""What the view of groups shows, without Textual."""
