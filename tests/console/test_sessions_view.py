@@ -13,6 +13,7 @@ import pytest
 from mam_core.leases import LeaseTerms
 from mam_core.operations.panes import Panes
 from mam_core.safe_text import safe
+from mam_tui.desk import Desk
 from mam_tui.panes import PaneWatch, source
 from mam_tui.screens.notice import Notice
 from mam_tui.widgets.detail.pane import Sight as PaneSight
@@ -174,8 +175,8 @@ async def test_the_screen_of_a_job_is_found_by_its_id(shop: SessionShop) -> None
     job_id = shop.add(agent, "ask May I?", agent_session="tmux:a")
     waits = shop.add(agent, "later", agent_session="tmux:a")
     elsewhere = shop.add(agent, "later", agent_session="nowhere")
-    panes = Panes(str(shop.path), shop.config)
-    look = source(panes)
+    desk = Desk(str(shop.path), shop.config)
+    look = source(desk)
     try:
         eventually(lambda: "May I?" in "\n".join(look(shop.registry, job_id).lines), "it is seen")
         assert look(shop.registry, job_id).words == "session a"
@@ -183,4 +184,4 @@ async def test_the_screen_of_a_job_is_found_by_its_id(shop: SessionShop) -> None
         shop.registry.claim("nowhere", lease=LeaseTerms("another:1:2:0", 30.0))
         assert "in no session of this host" in look(shop.registry, elsewhere).words
     finally:
-        panes.close()
+        desk.close()

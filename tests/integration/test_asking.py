@@ -6,17 +6,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from mam_core.errors import MamError
 from mam_core.events.keeper import Keeper
 from mam_core.nodes.answerer import Answerer, Identity
-from mam_core.nodes.asking import NoAnswer, asks_of
+from mam_core.nodes.asking import MAX_ANSWER_BYTES, Answer, NoAnswer, Question, asks_of
 from mam_core.operations import elsewhere
 from mam_core.operations.answering import answering
-from mam_core.operations.elsewhere import Elsewhere
+from mam_core.operations.artifacts import artifacts
+from mam_core.operations.diff import diff
+from mam_core.operations.elsewhere import Elsewhere, is_elsewhere
+from mam_core.operations.seen import explained
+from mam_core.operations.verify import verify
 from mam_core.registry import Registry
 from mam_core.wiring import client_for, open_registry, realm_key
 from tests.support.brokers import embedded, kill_server
@@ -44,7 +48,7 @@ def there(shop: Workshop) -> Iterator[Registry]:
 @pytest.fixture
 def line(shop: Workshop, broker: Keeper) -> Iterator[Elsewhere]:
     shop.registry.node = HERE
-    asks = Elsewhere(shop.registry, str(shop.path), shop.config)
+    asks = Elsewhere(str(shop.path), shop.config)
     yield asks
     asks.close()
 
@@ -54,19 +58,19 @@ def test_what_an_attempt_printed_comes_in_pieces(
 ) -> None:
     job = shop.run(shop.agent("talks", "behaves"))
     job = job.evolve(node=THERE)
-    assert line.is_there(job)
-    assert not line.is_there(job.evolve(node=HERE))
+    assert is_elsewhere(shop.registry, job)
+    assert not is_elsewhere(shop.registry, job.evolve(node=HERE))
     with answering(there, str(shop.path), shop.config):
-        printed = eventually(lambda: _or_none(lambda: line.output(job)), "an answer")
+        printed = eventually(lambda: _or_none(lambda: line.output(shop.registry, job)), "an answer")
         assert printed.attempts == (1,)
         assert printed.attempt == 1
         assert printed.piece.data.decode() == shop.output(job.job_id)
-        again = line.output(job, 1, printed.piece.place)
+        again = line.output(shop.registry, job, 1, printed.piece.place)
         assert (again.piece.data, again.piece.is_anew) == (b"", False)
         with pytest.raises(MamError, match=r"elm says: .*no output is kept"):
-            line.output(job, 7)
+            line.output(shop.registry, job, 7)
         with pytest.raises(MamError, match=r"elm says: job .* has ended"):
-            line.screen(job)
+            line.screen(shop.registry, job)
 
 
 def test_why_is_asked_of_the_host_that_knows(
@@ -77,17 +81,29 @@ def test_why_is_asked_of_the_host_that_knows(
     assert job is not None
     assert job.node == THERE
     with answering(there, str(shop.path), shop.config):
-        told = eventually(lambda: _or_none(lambda: line.why(job)), "an answer")
+        told = eventually(lambda: _or_none(lambda: line.why(shop.registry, job)), "an answer")
     assert any("unsupervised" in sentence for sentence in told)
 
 
 def test_a_host_that_is_not_there_is_not_waited_for_long(
-    shop: Workshop, line: Elsewhere, monkeypatch: pytest.MonkeyPatch
+    shop: Workshop, there: Registry, line: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What the record and the events say is told without it."""
     monkeypatch.setattr(elsewhere, "PATIENCE_SEC", 1.0)
-    job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
+    shop.add(shop.agent("quick", "behaves"))
+    job = there.claim(LABEL)
+    assert job is not None
     with pytest.raises(NoAnswer, match="elm"):
-        line.output(job)
+        line.output(shop.registry, job)
+    told = explained(shop.registry, line, job.job_id, str(shop.path))
+    assert "running as attempt 1 on elm" in told.sentences[0]
+    assert "is unknown: elm does not answer" in told.sentences[-1]
+    for look_at in (artifacts, diff):
+        with pytest.raises(MamError, match=r"its files are there|no worker has started"):
+            look_at(shop.registry, job.job_id)
+    (outcome,) = verify(shop.registry, [job.job_id])
+    assert not outcome.outcome.ok
+    assert "its files are there" in outcome.outcome.message
 
 
 def test_the_line_comes_back_with_its_broker(
@@ -95,9 +111,12 @@ def test_the_line_comes_back_with_its_broker(
 ) -> None:
     job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
     with answering(there, str(shop.path), shop.config):
-        eventually(lambda: _or_none(lambda: line.output(job)), "an answer")
+        eventually(lambda: _or_none(lambda: line.output(shop.registry, job)), "an answer")
         kill_server(shop.path)
-        eventually(lambda: _or_none(lambda: line.output(job)), "an answer by the next broker")
+        eventually(
+            lambda: _or_none(lambda: line.output(shop.registry, job)),
+            "an answer by the next broker",
+        )
 
 
 def test_of_two_on_one_host_one_answers_and_the_other_takes_over(
@@ -106,9 +125,11 @@ def test_of_two_on_one_host_one_answers_and_the_other_takes_over(
     job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
     with ExitStack() as first, answering(there, str(shop.path), shop.config):
         first.enter_context(answering(there, str(shop.path), shop.config))
-        eventually(lambda: _or_none(lambda: line.output(job)), "an answer")
+        eventually(lambda: _or_none(lambda: line.output(shop.registry, job)), "an answer")
         first.close()
-        eventually(lambda: _or_none(lambda: line.output(job)), "an answer by the other")
+        eventually(
+            lambda: _or_none(lambda: line.output(shop.registry, job)), "an answer by the other"
+        )
 
 
 def test_rubbish_and_forgeries_are_dropped_and_counted(
@@ -118,12 +139,65 @@ def test_rubbish_and_forgeries_are_dropped_and_counted(
     stranger = client_for(str(shop.path), shop.config)
     stranger.reach()
     with answering(there, str(shop.path), shop.config) as answers:
-        eventually(lambda: _or_none(lambda: line.output(job)), "an answer")
+        eventually(lambda: _or_none(lambda: line.output(shop.registry, job)), "an answer")
         for payload in (b"", b"{", b"x" * 100_000, b'{"kind": "output", "sig": "00"}'):
             stranger.publish(asks_of(there.store.realm, THERE), payload, 1).wait_for_publish(30)
         eventually(lambda: answers.dropped == 4, "all are counted")
-        assert line.output(job).piece.data
+        assert line.output(shop.registry, job).piece.data
     stranger.stop()
+
+
+def test_answers_that_cannot_be_believed_are_dropped_and_counted(
+    shop: Workshop, there: Registry, line: Elsewhere
+) -> None:
+    """Too long, forged, about another job, or the same one again."""
+    job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
+    realm, key = there.store.realm, realm_key(there, str(shop.path))
+    peer: Any = client_for(str(shop.path), shop.config)
+
+    def reply(_client: object, _data: object, message: Any) -> None:
+        asked = Question.parse(message.payload, key, realm, time.time())
+        right = Answer(asked.id, asked.job_id, {"lines": ["seen"]})
+        for payload in (
+            b"x" * (MAX_ANSWER_BYTES + 1),
+            right.encode("another key"),
+            right._replace(job_id="another1").encode(key),
+            right.encode(key),
+            right.encode(key),
+            right._replace(id="nobody-asked").encode(key),
+        ):
+            peer.publish(asked.reply_to, payload, 1)
+
+    peer.on_message = reply
+    peer.on_connect = lambda *_: peer.subscribe((asks_of(realm, THERE), 1))
+    peer.loop_start()
+    try:
+        found = eventually(lambda: _or_none(lambda: line.screen(shop.registry, job)), "an answer")
+        assert found == ["seen"]
+        eventually(lambda: line.dropped == 5, "the others are counted")
+    finally:
+        peer.stop()
+
+
+def test_a_question_that_is_sent_again_is_answered_once(
+    shop: Workshop, there: Registry, line: Elsewhere
+) -> None:
+    job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
+    heard: list[bytes] = []
+    listens: Any = client_for(str(shop.path), shop.config)
+    topic = asks_of(there.store.realm, THERE)
+    listens.on_message = lambda _client, _data, message: heard.append(message.payload)
+    listens.on_connect = lambda *_: listens.subscribe((topic, 1))
+    listens.loop_start()
+    with answering(there, str(shop.path), shop.config) as answers:
+        eventually(
+            lambda: _or_none(lambda: line.output(shop.registry, job)) and heard, "one was heard"
+        )
+        before = answers.dropped
+        listens.publish(topic, heard[-1], 1).wait_for_publish(30)
+        eventually(lambda: answers.dropped == before + 1, "it is counted")
+        assert line.dropped == 0
+    listens.stop()
 
 
 def _or_none(ask: Callable[[], _Told]) -> _Told | None:
@@ -149,5 +223,5 @@ def test_a_host_without_a_folder_of_its_own_answers_too(
         lambda asked: {"lines": [asked.job_id]},
     )
     with answers:
-        seen = eventually(lambda: _or_none(lambda: line.screen(job)), "an answer")
+        seen = eventually(lambda: _or_none(lambda: line.screen(shop.registry, job)), "an answer")
     assert seen == [job.job_id]

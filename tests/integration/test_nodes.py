@@ -12,6 +12,7 @@ from contextlib import ExitStack
 import pytest
 
 from mam_core.events.keeper import Keeper
+from mam_core.nodes.status import level
 from mam_core.operations.announcing import Shown, announcing
 from mam_core.operations.nodes import Node, NodeState, drain, nodes, undrain
 from mam_core.records import Status
@@ -61,6 +62,7 @@ class TestAWorker:
             assert (node.slots, node.sessions) == (3, (LABEL,))
             assert node.machine is not None
             assert node.machine.cores >= 1
+            assert node.clock_offset is None, "a folder has no clock of its own"
             worker.send(signal.SIGTERM)
             worker.code()
         assert [node.state for node in seen(shop) if node.state is not NodeState.SILENT] == []
@@ -127,11 +129,14 @@ class TestAHost:
         client = client_for(str(shop.path), shop.config)
         client.reach()
         realm = shop.registry.store.realm
-        for worker, payload in (("1", b"{"), ("2", b"x" * 100_000)):
-            topic = f"mam/{realm}/nodes/oak/{worker}/status"
+        shown = Shown(LABEL, ("shell",), 1, tuple)
+        elm = announcing(shop.registry, str(shop.path), shop.config, shown)._look()
+        elm = elm._replace(node="elm")
+        for worker, payload in (("1", b"{"), ("2", b"x" * 100_000), (elm.worker, elm.encode())):
+            topic = f"mam/{realm}/nodes/oak/{level(worker)}/status"
             client.publish(topic, payload, 1, True).wait_for_publish(30)
         client.stop()
-        assert seen(shop) == []
+        assert seen(shop) == [], "nobody speaks for another host, either"
 
 
 class TestTheCommand:

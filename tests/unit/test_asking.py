@@ -76,16 +76,20 @@ class TestAQuestion:
 
 class TestAnAnswer:
     @pytest.mark.parametrize(
-        "answer", [Answer("id1", {"lines": ["별", "\x1b[1m"]}), Answer("id1", None, "no such job")]
+        "answer",
+        [
+            Answer("id1", "job1", {"lines": ["별", "\x1b[1m"]}),
+            Answer("id1", "job1", None, "no such job"),
+        ],
     )
     def test_arrives_as_it_was_given(self, answer: Answer) -> None:
         assert Answer.parse(answer.encode(KEY), KEY) == answer
 
     def test_that_is_too_long_becomes_a_sentence(self) -> None:
-        long = Answer("id1", {"data": "x" * MAX_ANSWER_BYTES}).encode(KEY)
+        long = Answer("id1", "job1", {"data": "x" * MAX_ANSWER_BYTES}).encode(KEY)
         assert len(long) < 1000
         assert "the limit is" in Answer.parse(long, KEY).trouble
 
     def test_of_somebody_without_the_key_is_refused(self) -> None:
         with pytest.raises(BadQuestion):
-            Answer.parse(Answer("id1", {}).encode("another key"), KEY)
+            Answer.parse(Answer("id1", "job1", {}).encode("another key"), KEY)

@@ -11,12 +11,16 @@ from mam_core.agents.screens import Meaning
 from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.config import Config, load
 from mam_core.operations.attention import attention
+from mam_core.operations.elsewhere import Elsewhere
 from mam_core.operations.need_detail import NeedDetail, need_detail, why_of
 from mam_core.operations.panes import Capture, PaneFact, Panes
 from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
 from tests.support.jobs import WORKER, running
 from tests.support.screens import screen
+
+#: No job here is another host's: nobody is asked.
+NOBODY = Elsewhere("/nowhere", load())
 
 
 @pytest.fixture
@@ -31,11 +35,11 @@ def test_a_question_is_read_whole(registry: Registry, panes: Panes) -> None:
     sign = Sign(AgentState.WAITING, Channel.HOOK, "PermissionRequest", 1.0, "May I?")
     registry.publish(job.job_id, "state", detail="May I?", data=sign.to_dict())
     (need,) = attention(registry)
-    (asked,) = need_detail(registry, need, panes).asked
+    (asked,) = need_detail(registry, need, panes, NOBODY).asked
     assert asked.question.words == "May I?"
     assert not why_of(registry, [need])
     registry.finish(job.job_id, Status.COMPLETED, attempt=1)
-    assert need_detail(registry, need, panes) == NeedDetail()
+    assert need_detail(registry, need, panes, NOBODY) == NeedDetail()
 
 
 class OnePane(Panes):
@@ -64,7 +68,7 @@ def test_the_choices_of_a_renamed_agent_are_those_of_its_program(
     sign = Sign(AgentState.WAITING, Channel.SCREEN, "trust dialog", 1.0, "Do you trust it?")
     registry.publish(job.job_id, "state", detail="Do you trust it?", data=sign.to_dict())
     (need,) = attention(registry)
-    (asked,) = need_detail(registry, need, OnePane(load(str(place)), job)).asked
+    (asked,) = need_detail(registry, need, OnePane(load(str(place)), job), NOBODY).asked
     assert [choice.means for choice in asked.choices] == [Meaning.YES, Meaning.NO]
 
 
@@ -72,9 +76,9 @@ def test_an_error_says_why_until_it_is_tried_again(registry: Registry, panes: Pa
     job = running(registry)
     registry.finish(job.job_id, Status.ERROR, attempt=1, reason=Reason.EXIT, detail="it left: 3")
     (need,) = attention(registry)
-    assert need_detail(registry, need, panes).detail == "it left: 3"
+    assert need_detail(registry, need, panes, NOBODY).detail == "it left: 3"
     assert why_of(registry, [need]) == {job.job_id: "it left: 3"}
     registry.retry(job.job_id)
     assert registry.claim(need.session) is not None
-    assert need_detail(registry, need, panes) == NeedDetail()
+    assert need_detail(registry, need, panes, NOBODY) == NeedDetail()
     assert not why_of(registry, [need, need._replace(job_id="gone")])

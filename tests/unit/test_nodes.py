@@ -70,6 +70,8 @@ class TestAWord:
             a_status().encode().replace(b'"load":1.5', b'"load":NaN'),
             a_status().encode().replace(b'["job1"]', b'[["job1"]]'),
             a_status().encode().replace(b'"oak"', b"null"),
+            a_status().encode().replace(b'"load":1.5', b'"load":1e300'),
+            a_status().encode().replace(b'"slots":2', b'"slots":' + b"9" * 4000),
         ],
     )
     def test_that_makes_no_sense_is_refused(self, payload: bytes) -> None:
@@ -140,9 +142,34 @@ class TestHosts:
         (node,) = nodes_of([Heard(a_status(), False, 0.0)], {}, ["oak"], NOON)
         assert node.state is NodeState.DRAINING
 
+        assert (node.is_drained, node.is_drained_unheard, node.free) == (True, False, 0)
+
+    def test_one_that_was_drained_is_named_though_nobody_hears_it(self) -> None:
+        """Or nobody could find out why it does nothing, and take that back."""
+        (silent,) = nodes_of([], {}, ["oak"], NOON)
+        (stale,) = nodes_of([Heard(a_status(), True, 0.0)], {}, ["oak"], NOON)
+        assert (silent.state, silent.is_drained_unheard) == (NodeState.SILENT, True)
+        assert (stale.state, stale.is_drained_unheard) == (NodeState.STALE, True)
+        assert silent.free is stale.free is None
+
+    def test_free_slots_are_those_that_would_take_a_job(self) -> None:
+        assert self.one(Heard(a_status(), False, 0.0)).free == 1
+        full = a_status(running=("a", "b", "c"))
+        assert self.one(Heard(full, False, 0.0)).free == 0
+        assert self.one(Heard(a_status(), True, 0.0)).free is None
+
+    def test_its_last_word_is_dated_by_the_clock_that_all_share(self) -> None:
+        late = a_status(at=NOON - 310, clock_offset=-300.0)
+        assert self.one(Heard(late, True, 0.0)).since == NOON - 10
+        assert self.one(Heard(late, False, 0.0)).heard_at == NOON - 10
+        assert self.one(Heard(a_status(at=NOON + 99), False, 0.0)).heard_at == NOON
+        assert self.one(oak=["job1"]).heard_at is None
+
     def test_is_told_as_json(self) -> None:
         said = self.one(Heard(a_status(at=NOON), True, 0.0)).to_dict()
         assert said["since"] == "2026-06-19T09:30:00Z"
+        assert said["heard_at"] == said["since"]
+        assert (said["drained"], said["free"], said["clock_offset"]) == (False, None, None)
         assert (said["cores"], said["load"], said["memory_free"]) == (8, 1.5, 4 << 30)
         assert self.one(oak=[]).to_dict()["cores"] is None
 

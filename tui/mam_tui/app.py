@@ -134,7 +134,7 @@ class Console(CarefulApp):
         self.bridge.close()
         if self._has_travelled:
             self.travel.close()
-        self.desk.panes.close()
+        self.desk.close()
 
     # -- views ---------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ the same.
 from __future__ import annotations
 
 import shlex
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +28,7 @@ from mam_tui.model import Board, Order
 from mam_tui.trail import Trail
 
 if TYPE_CHECKING:
+    from mam_core.operations.elsewhere import Elsewhere
     from mam_core.registry import Registry
     from mam_tui.bars.feed import BarFeed
     from mam_tui.sessions.rows import SessionList
@@ -82,6 +84,8 @@ class Desk:
         self.past: Picture | None = None  #: while the operator looks at how it was
         self.needing = Needing(self.live, clock)
         self.panes = Panes(registry_path, config)  #: one look at tmux, for all who watch
+        self._others: Elsewhere | None = None
+        self._others_lock = threading.Lock()
         self.deeds: deque[Deed] = deque(maxlen=_DEEDS_KEPT)
         self.trail = Trail()  #: the way back from them
 
@@ -89,6 +93,22 @@ class Desk:
     def board(self) -> Board:
         """The one that is shown: of now, or of the past."""
         return self.live if self.past is None else self.past.board
+
+    @property
+    def others(self) -> Elsewhere:
+        """One line to other hosts, for all who look at jobs there; made at the first question."""
+        with self._others_lock:
+            if self._others is None:
+                from mam_core.operations.elsewhere import Elsewhere
+
+                self._others = Elsewhere(self.registry_path, self.config)
+            return self._others
+
+    def close(self) -> None:
+        """Nobody looks any more."""
+        self.panes.close()
+        if self._others is not None:
+            self._others.close()
 
     @property
     def sessions(self) -> SessionList:

@@ -13,12 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mam_core.errors import JobNotFound, MamError
+from mam_core.operations.elsewhere import NoAnswer, is_elsewhere
 from mam_core.operations.panes import Panes, screen_of
+from mam_core.records import Status
 from mam_tui.rounds import Rounds
 from mam_tui.widgets.detail.pane import PaneSource, Sight
 
 if TYPE_CHECKING:
     from mam_core.registry import Registry
+    from mam_tui.desk import Desk
 
 PACE_SEC = 0.2
 #: Every so many looks those that are only in sight are looked at, too.
@@ -100,17 +103,24 @@ def without_empty_end(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(lines[:last])
 
 
-def source(panes: Panes) -> PaneSource:
+def source(desk: Desk) -> PaneSource:
     """For the detail panel, which asks for the screen of a job whenever it wants to see it."""
-    return partial(_sight, panes)
+    return partial(_sight, desk)
 
 
-def _sight(panes: Panes, registry: Registry, job_id: str) -> Sight:
+def _sight(desk: Desk, registry: Registry, job_id: str) -> Sight:
+    panes = desk.panes
     try:
+        job = registry.get(job_id)
+        if job.status is Status.RUNNING and is_elsewhere(registry, job):
+            lines = desk.others.screen(registry, job, colours=True)
+            return Sight(without_empty_end(lines), f"on {job.node}", is_far=True)
         pane = screen_of(registry, job_id, panes)
         capture = panes.captures([pane.pane_id]).get(pane.pane_id)
     except JobNotFound:
         return Sight((), "its record is gone: no screen shows it any more")
+    except NoAnswer as problem:
+        return Sight((), problem.message, is_far=True)
     except MamError as problem:
         return Sight((), problem.message)
     if capture is None:

@@ -26,7 +26,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "A host is stale when its workers were cut off or killed: what runs there is not known, "
         "and its jobs come back through their leases. Silent: jobs run there by their records, "
-        "and no worker of it was heard."
+        "or it was drained, and no worker of it was heard. CLOCK: ahead of the database's clock; "
+        "unknown where the store has none of its own."
     )
 
 
@@ -50,20 +51,20 @@ def _columns(found: Sequence[Node], now: float) -> list[Column]:
     return [
         Column("NODE", cells(lambda node: node.name), flexible=True, most=_MOST_OF_A_NAME),
         Column("STATE", states, colours=colours if wants_colour() else {}),
-        Column("WORKERS", cells(lambda node: str(node.workers)), leaves=3),
+        Column("WORKERS", cells(lambda node: str(node.workers)), leaves=4),
         Column("RUNS", cells(lambda node: f"{len(node.running)}/{node.slots or '?'}")),
-        Column("LOAD", cells(_load), leaves=6),
-        Column("MEM FREE", cells(_memory), leaves=5),
+        Column("LOAD", cells(_load), leaves=7),
+        Column("MEM FREE", cells(_memory), leaves=6),
         Column("VERSION", cells(lambda node: ", ".join(node.versions) or "-"), leaves=2),
         Column("CLOCK", cells(_clock), leaves=1),
-        Column("SESSIONS", cells(lambda node: ", ".join(node.sessions)), flexible=True, leaves=4),
+        Column("HEARD", cells(lambda node: _heard(node, now)), leaves=3),
+        Column("SESSIONS", cells(lambda node: ", ".join(node.sessions)), flexible=True, leaves=5),
     ]
 
 
 def _state(node: Node, now: float) -> str:
-    if node.since is None:
-        return str(node.state)
-    return f"{node.state} since {age(now - node.since)}"
+    since = "" if node.since is None else f" since {age(now - node.since)}"
+    return f"{node.state}{since}{', drained' if node.is_drained_unheard else ''}"
 
 
 def _load(node: Node) -> str:
@@ -75,4 +76,8 @@ def _memory(node: Node) -> str:
 
 
 def _clock(node: Node) -> str:
-    return "-" if node.clock_offset is None else f"{node.clock_offset:+.1f}s"
+    return "unknown" if node.clock_offset is None else f"{node.clock_offset:+.1f}s"
+
+
+def _heard(node: Node, now: float) -> str:
+    return "never" if node.heard_at is None else age(max(0.0, now - node.heard_at))

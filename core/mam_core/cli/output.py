@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import closing
 
 from mam_core.cli.context import Context
 from mam_core.cli.parser import one_job, one_job_option
 from mam_core.cli.terminal import is_terminal, put, say
-from mam_core.operations.seen import printed, screen
+from mam_core.operations.panes import Panes
+from mam_core.operations.seen import Elsewhere, printed, screen
 from mam_core.safe_text import safe
 
 
@@ -29,10 +31,12 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     registry, path, settings = context.registry, context.registry_path, context.settings
     job = registry.get(one_job(args))
-    if args.screen:
-        put(map(safe, screen(registry, path, settings, job)))
-        return 0
-    found = printed(registry, path, settings, job, args.attempt)
+    with closing(Elsewhere(path, settings)) as others:
+        if args.screen:
+            with closing(Panes(path, settings)) as panes:
+                put(map(safe, screen(registry, others, panes, job)))
+            return 0
+        found = printed(registry, others, job, args.attempt)
     if found.piece.skipped:
         say(f"{found.piece.skipped:,} bytes before this are left out")
     if is_terminal():

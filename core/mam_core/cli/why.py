@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 from mam_core.cli.context import Context
 from mam_core.cli.parser import json_option, one_job, one_job_option
 from mam_core.cli.terminal import put, put_json, table_width
 from mam_core.operations.past import Change
-from mam_core.operations.why import why
+from mam_core.operations.seen import Elsewhere, explained
 from mam_core.safe_text import safe
 from mam_core.table import Column, render
 from mam_core.tmux.facts import PaneFact
@@ -24,18 +25,17 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    registry, path, settings = context.registry, context.registry_path, context.settings
+
     def panes() -> Sequence[PaneFact]:
         from mam_core.wiring import open_tmux
 
-        return open_tmux(context.registry_path, context.settings).panes()
+        return open_tmux(path, settings).panes()
 
-    explanation = why(
-        context.registry,
-        one_job(args),
-        registry_path=context.registry_path,
-        panes=panes,
-        with_history=args.history,
-    )
+    with closing(Elsewhere(path, settings)) as others:
+        explanation = explained(
+            *(registry, others, one_job(args), path), panes=panes, with_history=args.history
+        )
     if args.json:
         put_json(explanation.to_dict())
         return 0

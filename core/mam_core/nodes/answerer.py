@@ -148,7 +148,8 @@ class Answerer:
         except BadQuestion:
             self.dropped += 1
             return
-        if asked.id in self._known:
+        if asked.id in self._known:  # sent again, by a broker or by somebody who listened
+            self.dropped += 1
             return
         self._known[asked.id] = None
         if len(self._known) > _MOST_KNOWN:
@@ -157,8 +158,9 @@ class Answerer:
 
     def _found(self, asked: Question) -> Answer:
         try:
-            return Answer(asked.id, dict(self._look(asked)))
+            return Answer(asked.id, asked.job_id, dict(self._look(asked)))
         except MamError as problem:
-            return Answer(asked.id, None, problem.message)
+            trouble = problem.message
         except Exception as problem:  # one odd job must not silence a host
-            return Answer(asked.id, None, f"{type(problem).__name__}: {problem}")
+            trouble = f"{type(problem).__name__}: {problem}"
+        return Answer(asked.id, asked.job_id, None, trouble)

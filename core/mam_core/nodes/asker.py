@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mam_core.errors import MamError
 from mam_core.nodes.asking import (
@@ -34,6 +34,13 @@ class Line(Protocol):
     def disconnect(self) -> Any: ...
 
 
+class _Awaited(NamedTuple):
+    """A question that waits: only the first answer about its own job is taken."""
+
+    job_id: str
+    answer: Answer | None = None
+
+
 class Asker:
     """For any number of threads; the line is opened by the first question."""
 
@@ -46,8 +53,8 @@ class Asker:
         self._line: Line | None = None
         self._listens = threading.Event()
         self._came = threading.Condition()
-        self._awaited: dict[str, Answer | None] = {}
-        self.dropped = 0
+        self._awaited: dict[str, _Awaited] = {}
+        self.dropped = 0  #: answers that nobody waits for, or that cannot be believed
 
     def ask(
         self, node: str, kind: Kind, job_id: str, patience_sec: float, **given: int
@@ -59,7 +66,7 @@ class Asker:
             raise NoAnswer(f"{node} cannot be asked: the broker does not answer")
         question = Question(secrets.token_hex(8), kind, job_id, given, self._mailbox, time.time())
         with self._came:
-            self._awaited[question.id] = None
+            self._awaited[question.id] = _Awaited(job_id)
         try:
             line.publish(asks_of(self._realm, node), question.encode(self._key), 1, False)
             answer = self._waited_for(question.id, deadline)
@@ -92,7 +99,7 @@ class Asker:
 
     def _waited_for(self, question_id: str, deadline: float) -> Answer | None:
         with self._came:
-            while (answer := self._awaited[question_id]) is None:
+            while (answer := self._awaited[question_id].answer) is None:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return None
@@ -106,6 +113,9 @@ class Asker:
             self.dropped += 1
             return
         with self._came:
-            if answer.id in self._awaited:
-                self._awaited[answer.id] = answer
-                self._came.notify_all()
+            awaited = self._awaited.get(answer.id)
+            if awaited is None or awaited.answer is not None or awaited.job_id != answer.job_id:
+                self.dropped += 1
+                return
+            self._awaited[answer.id] = awaited._replace(answer=answer)
+            self._came.notify_all()

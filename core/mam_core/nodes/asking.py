@@ -30,6 +30,7 @@ class Kind(StrEnum):
     OUTPUT = "output"  #: what an attempt printed
     SCREEN = "screen"  #: what its agent's pane shows
     WHY = "why"  #: how it is shown, and by whose word
+    ASKED = "asked"  #: what its agent waits for, in full
 
 
 class BadQuestion(MamError):
@@ -85,7 +86,8 @@ class Question(NamedTuple):
 class Answer(NamedTuple):
     """What was found, or the sentence that says why nothing was."""
 
-    id: str
+    id: str  #: of the question
+    job_id: str
     found: Mapping[str, Any] | None
     trouble: str = ""
 
@@ -93,7 +95,7 @@ class Answer(NamedTuple):
         payload = _signed({"schema_version": SCHEMA_VERSION, **self._asdict()}, key)
         if len(payload) > MAX_ANSWER_BYTES:
             words = f"its answer has {len(payload)} bytes; the limit is {MAX_ANSWER_BYTES}"
-            return Answer(self.id, None, words).encode(key)
+            return Answer(self.id, self.job_id, None, words).encode(key)
         return payload
 
     @classmethod
@@ -103,8 +105,8 @@ class Answer(NamedTuple):
             found = said["found"]
             if not (found is None or isinstance(found, dict)):
                 raise TypeError("found")
-            return cls(str(said["id"]), found, str(said["trouble"]))
-        except (KeyError, TypeError) as problem:
+            return cls(str(said["id"]), check_job_id(said["job_id"]), found, str(said["trouble"]))
+        except (KeyError, TypeError, BadJobId) as problem:
             raise BadQuestion(f"it cannot be read: {problem!r}") from None
 
 

@@ -10,11 +10,20 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from mam_core.nodes.status import BadStatusWord, WorkerStatus, every_worker, home_and_kind
+from mam_core.nodes.status import (
+    BadStatusWord,
+    Topics,
+    WorkerStatus,
+    every_worker,
+    home_and_kind,
+    topics_in,
+)
 
 #: Retained words come right behind the answer to a subscription; so long after the last one of
 #: them there is none left on its way.
 _QUIET_SEC = 0.3
+#: So many are kept; words of more are dropped.
+_MOST_WORKERS = 4096
 
 
 class Ear(Protocol):
@@ -98,15 +107,25 @@ class Hearing:
         home, is_will = home_and_kind(message.topic)
         with self._lock:
             self._last = time.monotonic()
-            if is_will:
-                (self._wills.add if message.payload else self._wills.discard)(home)
+            if is_will and not message.payload:
+                self._wills.discard(home)
+            elif is_will:
+                if len(self._wills) < _MOST_WORKERS:
+                    self._wills.add(home)
             elif not message.payload:
                 self._statuses.pop(home, None)
             else:
                 self._hear(home, message.payload)
 
     def _hear(self, home: str, payload: bytes) -> None:
+        """A broker can be told who may speak where; so nobody speaks for another host."""
         try:
-            self._statuses[home] = WorkerStatus.parse(payload), self._last
+            status = WorkerStatus.parse(payload)
         except BadStatusWord:
             self.dropped += 1
+            return
+        ours = topics_in(home) == Topics.of(self._realm, status.node, status.worker)
+        if not ours or (home not in self._statuses and len(self._statuses) >= _MOST_WORKERS):
+            self.dropped += 1
+            return
+        self._statuses[home] = status, self._last

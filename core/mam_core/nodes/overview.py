@@ -21,7 +21,7 @@ class NodeState(StrEnum):
     UP = "up"  #: a worker of it was heard
     DRAINING = "draining"  #: likewise, and it is not to claim any more
     STALE = "stale"  #: its workers were cut off or killed: what it runs nobody knows
-    SILENT = "silent"  #: jobs run there by their records, and no worker of it was ever heard
+    SILENT = "silent"  #: named by records or a drain, and no worker of it was ever heard
 
 
 class Node(NamedTuple):
@@ -29,20 +29,37 @@ class Node(NamedTuple):
 
     name: str
     state: NodeState
-    since: float | None  #: stale: the last word of it, by its own clock
+    since: float | None  #: stale: the last word of it
     workers: int
     slots: int
     running: tuple[str, ...]  #: by its own words, and where it is silent by the records
     sessions: tuple[str, ...]
     versions: tuple[str, ...]
     machine: Machine | None
-    clock_offset: float | None
+    clock_offset: float | None  #: ahead of the store's clock; None: not known
+    heard_at: float | None  #: its last word, by the store's clock where the offset is known
+    is_drained: bool = False  #: it is to claim no more, whether it can hear that or not
+
+    @property
+    def free(self) -> int | None:
+        """Slots that would take a job now; None: nobody knows."""
+        if self.state is NodeState.DRAINING:
+            return 0
+        return max(0, self.slots - len(self.running)) if self.state is NodeState.UP else None
+
+    @property
+    def is_drained_unheard(self) -> bool:
+        """It should drain, and whether it does cannot be seen."""
+        return self.is_drained and self.state is not NodeState.DRAINING
 
     def to_dict(self) -> dict[str, Any]:
         machine = self.machine._asdict() if self.machine else dict.fromkeys(Machine._fields)
         said = self._asdict() | machine
         del said["machine"]
-        return said | {"since": None if self.since is None else stamp(self.since)}
+        said |= {"free": self.free, "drained": said.pop("is_drained")}
+        for name, moment in (("since", self.since), ("heard_at", self.heard_at)):
+            said[name] = None if moment is None else stamp(moment)
+        return said
 
 
 def nodes_of(
@@ -53,7 +70,7 @@ def nodes_of(
 ) -> list[Node]:
     """`running` are the ids of jobs that run by their records, by host."""
     closed = frozenset(drained)
-    by_name: dict[str, list[Heard]] = {name: [] for name in running}
+    by_name: dict[str, list[Heard]] = {name: [] for name in (*running, *closed)}
     for one in heard:
         by_name.setdefault(one.status.node, []).append(one)
     return [
@@ -66,17 +83,22 @@ def _node(
     name: str, there: Sequence[Heard], recorded: tuple[str, ...], is_closed: bool, now: float
 ) -> Node:
     if not there:
-        return Node(name, NodeState.SILENT, None, 0, 0, recorded, (), (), None, None)
+        nothing: tuple[str, ...] = ()
+        silent = NodeState.SILENT
+        return Node(
+            *(name, silent, None, 0, 0, recorded, nothing, nothing, None, None, None, is_closed)
+        )
     here = [one.status for one in there if not _is_lost(one, now)]
     known = here or [one.status for one in there]
-    newest = max(known, key=lambda status: status.at)
+    newest = max(known, key=said_at)
+    heard_at = min(now, said_at(newest))
     state = NodeState.STALE
     if here:
         state = NodeState.DRAINING if is_closed else NodeState.UP
     return Node(
         name,
         state,
-        None if here else newest.at,
+        None if here else heard_at,
         len(known),
         sum(status.slots for status in known),
         tuple(sorted({job_id for status in known for job_id in status.running})),
@@ -84,12 +106,18 @@ def _node(
         _all(known, lambda status: status.version),
         newest.machine,
         newest.clock_offset,
+        heard_at,
+        is_closed,
     )
 
 
+def said_at(status: WorkerStatus) -> float:
+    """By the clock that all share, as far as it is known how far its own is from that."""
+    return status.at - (status.clock_offset or 0.0)
+
+
 def _is_lost(one: Heard, now: float) -> bool:
-    said_at = one.status.at - (one.status.clock_offset or 0.0)
-    return one.is_gone or now - said_at > _OLD_SEC
+    return one.is_gone or now - said_at(one.status) > _OLD_SEC
 
 
 def _all(statuses: Iterable[WorkerStatus], word: Callable[[WorkerStatus], str]) -> tuple[str, ...]:

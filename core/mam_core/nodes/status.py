@@ -18,6 +18,9 @@ SCHEMA_VERSION = 1
 #: A label and a hundred job ids fit many times over.
 MAX_BYTES = 64 * 1024
 
+#: No host has more of anything, bytes of memory included; and no year is further away.
+_MOST = 2**53
+
 _STATUS, _WILL = "status", "will"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _Read = TypeVar("_Read")
@@ -135,13 +138,14 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value - value != 0:
+    is_one = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_one or not abs(value) <= _MOST:  # NaN is not, either
         raise TypeError(f"{value!r} is no number")
     return float(value)
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
         raise TypeError(f"{value!r} is no count")
     return value
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from mam_core.clock import SystemClock
 from mam_core.config import Config
+from mam_core.errors import MamError
 from mam_core.machine import look
 from mam_core.nodes.announcer import Announcer
 from mam_core.nodes.status import WorkerStatus
@@ -58,6 +59,7 @@ def announcing(registry: Registry, registry_path: str, config: Config, shown: Sh
             shown.slots,
             shown.running(),
             look(),
+            _clock_offset(registry),
         )
 
     def is_dead(other: WorkerStatus) -> bool:
@@ -72,6 +74,19 @@ def announcing(registry: Registry, registry_path: str, config: Config, shown: Sh
         is_dead,
         config.defaults.heartbeat_sec,
     )
+
+
+def _clock_offset(registry: Registry) -> float | None:
+    """How far this host's clock is ahead of the store's; None where there is nothing to go by.
+
+    A broker has no clock that it tells of: a word that goes there and back shows how long that
+    takes, and not what time it is.
+    """
+    try:
+        shared = registry.store.now()
+    except (MamError, OSError):
+        return None
+    return None if shared is None else round(time.time() - shared, 3)
 
 
 def _name(mark: ProcessMark) -> str:

@@ -46,16 +46,21 @@ class _Looks:
 
     def look(self, asked: Question) -> Mapping[str, Any]:
         # Loaded when somebody asks, which most workers never see.
-        from mam_core.operations.panes import screen_of
+        from mam_core.operations.asked import asked as questions_of
+        from mam_core.operations.panes import lines_of
         from mam_core.operations.why import why
 
+        job_id, panes = asked.job_id, self._panes
         with open_registry(self._path, config=self._config) as registry:
             if asked.kind is Kind.OUTPUT:
                 return _output(registry, asked)
             if asked.kind is Kind.SCREEN:
-                pane = screen_of(registry, asked.job_id, self._panes)
-                return {"lines": list(self._panes.plain(pane.pane_id).lines)}
-            told = why(registry, asked.job_id, registry_path=self._path, panes=self._panes.facts)
+                colours = bool(asked.given.get("colours"))
+                return {"lines": lines_of(registry, job_id, panes, colours=colours)}
+            if asked.kind is Kind.ASKED:
+                questions = questions_of(registry, job_id, panes)
+                return {"questions": [one.to_dict() for one in questions]}
+            told = why(registry, job_id, registry_path=self._path, panes=panes.facts)
             return {"sentences": told.sentences}
 
 

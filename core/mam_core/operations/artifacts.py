@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mam_core.audit import AuditEvent
 from mam_core.clock import parse_stamp
+from mam_core.operations.files_there import need_its_files
 from mam_core.operations.verify import as_it_ran
 from mam_core.records import Job
 from mam_core.registry import Registry
@@ -38,8 +39,10 @@ class Artifacts(NamedTuple):
 
 
 def artifacts(registry: Registry, job_id: str) -> Artifacts:
-    """Raises `JobNotFound` and `UnreadableRecord`."""
-    job = as_it_ran(registry, registry.get(job_id))
+    """Raises `JobNotFound`, `UnreadableRecord` and `RanElsewhere`."""
+    job = registry.get(job_id)
+    need_its_files(registry, job, job.attempt)
+    job = as_it_ran(registry, job)
     last = _last_check(registry, job) if job.validate else None
     return Artifacts(job, tuple(look_at_artifacts(job)), last)
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from mam_core.errors import JobNotFound, MamError
+from mam_core.errors import JobNotFound, MamError, UnreadableRecord
 from mam_core.git_repository import Deadline, GitSilent, Repository
 from mam_core.operations.attempts import Span, attempts_of, neighbours
+from mam_core.operations.files_there import need_its_files
 from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.work.git_state import git_state
@@ -86,8 +88,11 @@ class Diff(NamedTuple):
 
 
 def diff(registry: Registry, job_id: str, attempt: int | None = None) -> Diff:
-    """Of the newest attempt that was started, or of the one that is named. Raises `NoDiff`."""
+    """Of the newest attempt that was started, or of the one that is named. Raises `NoDiff`,
+    or `RanElsewhere`."""
     span = _span(registry, job_id, attempt)
+    with suppress(JobNotFound, UnreadableRecord):  # of a job that was cleaned away the log is here
+        need_its_files(registry, registry.get(job_id), span.attempt)
     start = span.start_git
     if start is None:
         raise NoDiff(

@@ -11,9 +11,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from mam_core.errors import MamError
-from mam_core.operations.asked import Asked, asked
+from mam_core.operations.asked import Asked
 from mam_core.operations.attention import MOST_CHARS, Need
 from mam_core.operations.panes import Panes
+from mam_core.operations.seen import Elsewhere, questions
 from mam_core.records import Status
 from mam_core.registry import Registry
 
@@ -25,11 +26,11 @@ class NeedDetail(NamedTuple):
     detail: str = ""  #: of a job that is over or waits: why, as its record says
 
 
-def need_detail(registry: Registry, need: Need, panes: Panes) -> NeedDetail:
+def need_detail(registry: Registry, need: Need, panes: Panes, others: Elsewhere) -> NeedDetail:
     """Nothing of a job that has changed meanwhile: whoever shows it will be told."""
     with suppress(MamError, OSError):
         if need.can_be_answered:
-            return NeedDetail(asked=tuple(asked(registry, need.job_id, panes)))
+            return NeedDetail(asked=tuple(questions(registry, others, panes, need.job_id)))
         return NeedDetail(detail=_why(registry, need))
     return NeedDetail()
 

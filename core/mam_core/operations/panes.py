@@ -86,3 +86,14 @@ def screen_of(registry: Registry, job_id: str, panes: Panes) -> PaneFact:
     if job.lease is not None and job.lease.node != registry.node:
         raise NoScreen(f"job {job_id} runs on {job.lease.node}: its screen is there")
     raise NoScreen(f"job {job_id} runs in no session of this host: it has no screen")
+
+
+def lines_of(registry: Registry, job_id: str, panes: Panes, *, colours: bool) -> list[str]:
+    """What its pane shows now. Raises `NoScreen`, or `TmuxFailed`."""
+    pane_id = screen_of(registry, job_id, panes).pane_id
+    if not colours:
+        return list(panes.plain(pane_id).lines)
+    captured = panes.captures([pane_id]).get(pane_id)
+    if captured is None:
+        raise NoScreen(f"the screen of job {job_id} has just gone")
+    return list(captured.lines)

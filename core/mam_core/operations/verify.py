@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mam_core.audit import AuditEvent
+from mam_core.operations.files_there import need_its_files
 from mam_core.operations.outcome import Outcome, for_each
 from mam_core.records import Job, Status
 from mam_core.redaction import without_secrets
@@ -35,7 +36,9 @@ def verify(registry: Registry, job_ids: Sequence[str]) -> list[Verified]:
     checks: dict[str, tuple[Check, ...]] = {}
 
     def act(job_id: str) -> Outcome:
-        job = as_it_ran(registry, registry.get(job_id))
+        job = registry.get(job_id)
+        need_its_files(registry, job, job.attempt)
+        job = as_it_ran(registry, job)
         verdict = judge(
             job, registry_path=getattr(registry.store, "path", ""), store_url=registry.store.url
         )

@@ -34,7 +34,8 @@ class Explanation:
     now: float
     ahead: int = 0  #: pending jobs of its label that are claimed before it
     lease_expired: bool = False
-    trouble: str = ""  #: why tmux could not be asked
+    trouble: str = ""  #: why tmux, or the host that runs it, could not be asked
+    there: tuple[str, ...] = ()  #: what another host says, which runs it; foreign text
     history: tuple[Change, ...] | None = None  #: where it was asked for
 
     @property
@@ -48,6 +49,8 @@ class Explanation:
                 return [f"the next {taker} will take it"]
             before = "1 job stands" if self.ahead == 1 else f"{self.ahead} jobs stand"
             return [f"{before} before it; after that, the next {taker} will take it"]
+        if job.status is Status.RUNNING and self.there:
+            return [*self.there, f"{job.node} says so itself, where it runs"]
         if job.status is Status.RUNNING:
             sentences = [_running(job, self.lease_expired)]
             sentences.append(f"it is shown as {self.shown.sentence(self.now)}")
@@ -71,6 +74,7 @@ class Explanation:
             "detail": job.detail,
             "sentences": self.sentences,
             "shown": self.shown.to_dict(self.now),
+            "seen_by": job.node if self.there else None,
         }
         if self.history is not None:
             told["history"] = [change.to_dict() for change in self.history]

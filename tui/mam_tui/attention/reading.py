@@ -98,5 +98,7 @@ class NeedReading:
 
 
 def _look(need: Need | None, in_sight: Sequence[Need], desk: Desk, registry: Registry) -> Read:
-    detail = need_detail(registry, need, desk.panes) if need is not None else NeedDetail()
+    detail = NeedDetail()
+    if need is not None:
+        detail = need_detail(registry, need, desk.panes, desk.others)
     return Read(need, detail, why_of(registry, in_sight), in_sight)

@@ -75,7 +75,7 @@ class BoardScreen(TableActs):
             )
             yield Static(classes="empty", markup=False)
             yield DetailPanel(
-                self.desk, ascii_only=self._ascii, tab=self._tab, pane=source(self.desk.panes)
+                self.desk, ascii_only=self._ascii, tab=self._tab, pane=source(self.desk)
             )
         yield FilterLine()
         yield CommandLine()

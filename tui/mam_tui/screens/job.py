@@ -61,7 +61,7 @@ class JobScreen(Screen[str]):
         yield StatusBar(ascii_only=self._ascii)
         tab = self._board.panel.open_tab.name
         desk = self._board.desk
-        yield DetailPanel(desk, ascii_only=self._ascii, tab=tab, pane=source(desk.panes))
+        yield DetailPanel(desk, ascii_only=self._ascii, tab=tab, pane=source(desk))
         yield CommandLine()
         yield KeyBar()
 

@@ -14,13 +14,14 @@ from textual.app import SuspendNotSupported
 
 from mam_core.errors import MamError
 from mam_core.operations.answer import answer
-from mam_core.operations.asked import Asked, asked
+from mam_core.operations.asked import Asked
 from mam_core.operations.attach import Attachment, attachment, shown
 from mam_core.operations.broadcast import say_to_all
 from mam_core.operations.delivery import RECEIPT_SEC, Wait
 from mam_core.operations.outcome import Outcome
 from mam_core.operations.panes import screen_of
 from mam_core.operations.say import say
+from mam_core.operations.seen import questions
 from mam_core.registry import Registry
 from mam_tui.desk import Deed
 from mam_tui.errands import ask, is_over, run
@@ -94,14 +95,15 @@ class Talk:
         """What it asks is read first: the answer is for that very question."""
         console = self._console
 
-        def put(questions: list[Asked]) -> None:
-            console.push_screen(AnswerForm(job_id, questions), replied)
+        def put(asked: list[Asked]) -> None:
+            console.push_screen(AnswerForm(job_id, asked), replied)
 
         def replied(reply: Reply | None) -> None:
             if reply is not None:
                 self._answer(job_id, reply)
 
-        ask(console, lambda registry: asked(registry, job_id, console.desk.panes), put)
+        desk = console.desk
+        ask(console, lambda it: questions(it, desk.others, desk.panes, job_id), put)
 
     def _answer(self, job_id: str, reply: Reply) -> None:
         words = ["answer", job_id, *_as_words(reply.text)]

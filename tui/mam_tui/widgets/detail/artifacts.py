@@ -20,7 +20,7 @@ class ArtifactsTab(Tab):
     """Looks at the files, and runs nothing."""
 
     name: ClassVar[str] = "artifacts"
-    look_sec: ClassVar[float | None] = 2.0
+    look_sec: float | None = 2.0
 
     def __init__(self, setting: Setting) -> None:
         self._page = Page()

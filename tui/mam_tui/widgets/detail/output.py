@@ -6,10 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from mam_core.errors import JobNotFound
+from mam_core.errors import JobNotFound, MamError
+from mam_core.operations.elsewhere import is_elsewhere
 from mam_core.operations.output import NoOutput, Piece, Place, attempts_with_output, read_output
+from mam_core.operations.seen import printed
+from mam_core.records import Job
 from mam_core.registry import Registry
+from mam_core.safe_text import one_line
 from mam_core.summaries import Summary
+from mam_tui.desk import Desk
 from mam_tui.moments import size
 from mam_tui.widgets.detail.log import Log
 from mam_tui.widgets.detail.sgr import PLAIN, Sgr, parse_all
@@ -20,6 +25,11 @@ from mam_tui.widgets.detail.tab import Question, Setting, Tab
 _MOST_UNENDED = 16 * 1024
 #: Every piece between them is a line: a bar that draws over itself hides nothing here.
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+_NEAR_SEC = 0.5
+#: Each look is a question over the network.
+_FAR_SEC = 1.5
 
 
 class _At(NamedTuple):
@@ -37,15 +47,17 @@ class _Read(NamedTuple):
     lines: list[Line]
     piece: Piece | None  #: None: this attempt has no output
     words: str = ""
+    node: str = ""  #: the other host that was asked
 
 
 class OutputTab(Tab):
     """The newest attempt's, until another is chosen."""
 
     name: ClassVar[str] = "output"
-    look_sec: ClassVar[float | None] = 0.5
+    look_sec: float | None = _NEAR_SEC
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, desk: Desk) -> None:
+        self._desk = desk
         self._log = Log()
         super().__init__(setting, self._log)
         self._attempts: Sequence[int] = ()
@@ -58,12 +70,15 @@ class OutputTab(Tab):
         self._chosen = self._at = None
 
     def question(self) -> Question:
-        job_id, chosen, at = self.job_id, self._chosen, self._at
+        desk, job_id, chosen, at = self._desk, self.job_id, self._chosen, self._at
 
         def ask(registry: Registry) -> _Read:
+            job = _record(registry, job_id)
+            if job is not None and is_elsewhere(registry, job):
+                return _asked(desk, registry, job, chosen, at)
             attempts = attempts_with_output(registry, job_id)
             if not attempts:
-                return _Read((), at or _At(0), [], None, _why_none(registry, job_id))
+                return _Read((), at or _At(0), [], None, _why_none(job))
             attempt = chosen if chosen in attempts else attempts[-1]
             known = at if at is not None and at.attempt == attempt else _At(attempt)
             try:
@@ -77,6 +92,7 @@ class OutputTab(Tab):
     def answer(self, answer: Any) -> None:
         read: _Read = answer
         self._attempts = read.attempts
+        self.look_sec = _FAR_SEC if read.node else _NEAR_SEC
         if read.piece is None:
             self._log.clear()
             self._log.say(read.words)
@@ -89,7 +105,7 @@ class OutputTab(Tab):
         self._log.extend(read.lines, instead_of_last=bool(was and was.unended))
         self._at = read.at
         self._log.say("it has printed nothing")
-        self.note = self._note(read.piece)
+        self.note = self._note(read.piece, read.node)
 
     def is_stale(self, was: Summary | None, now: Summary | None) -> bool:
         return was is None or now is None or (was.attempt, was.status) != (now.attempt, now.status)
@@ -103,23 +119,42 @@ class OutputTab(Tab):
         self._chosen = None if at == len(self._attempts) - 1 else self._attempts[at]
         return True
 
-    def _note(self, piece: Piece) -> str:
+    def _note(self, piece: Piece, node: str) -> str:
         attempt = self._at.attempt if self._at else 0
         parts = [f"of attempt {attempt}"]
         if len(self._attempts) > 1:
             known = ", ".join(map(str, self._attempts))
             parts = [f"of attempt {attempt} out of {known} (< >)"]
+        if node:
+            parts.append(f"on {one_line(node)}")
         parts.append(size(piece.size))
         parts.append("following" if self._log.following else "end follows again")
         return ", ".join(parts)
 
 
-def _why_none(registry: Registry, job_id: str) -> str:
+def _asked(desk: Desk, registry: Registry, job: Job, chosen: int | None, at: _At | None) -> _Read:
+    """Of another host's job: where one stands in the log is what that host said before."""
+    attempt = chosen or job.attempt
+    known = at if at is not None and at.attempt == attempt else _At(attempt)
     try:
-        attempt = registry.get(job_id).attempt
+        found = printed(registry, desk.others, job, attempt, known.place)
+    except MamError as problem:
+        attempts = attempts_with_output(registry, job.job_id)
+        return _Read(attempts, known, [], None, problem.message, job.node or "")
+    return _read(found.attempts, known, found.piece)._replace(node=job.node or "")
+
+
+def _record(registry: Registry, job_id: str) -> Job | None:
+    try:
+        return registry.get(job_id)
     except JobNotFound:
+        return None
+
+
+def _why_none(job: Job | None) -> str:
+    if job is None:
         return "its record is gone, and no output of it is kept here"
-    if not attempt:
+    if not job.attempt:
         return "no attempt was made yet: nothing was printed"
     return "no output is kept: no worker of ours on this host ran it, or it printed nothing"
 

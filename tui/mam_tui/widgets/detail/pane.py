@@ -19,11 +19,17 @@ if TYPE_CHECKING:
     from mam_core.registry import Registry
 
 
+NEAR_SEC = 0.2
+#: Each look is a question over the network, and an answer with a whole screen.
+FAR_SEC = 1.0
+
+
 class Sight(NamedTuple):
     """A pane as it looks, or why it cannot be seen."""
 
     lines: Sequence[str] = ()
     words: str = ""  #: beside the picture; instead of it, when there is none
+    is_far: bool = False  #: another host was asked for it
 
 
 #: Asked on a thread for the pane of a job.
@@ -66,10 +72,10 @@ class Screenful(LineView):
 
 
 class PaneTab(Tab):
-    """Five looks a second, while it is looked at."""
+    """Five looks a second, while it is looked at; at another host's, one."""
 
     name: ClassVar[str] = "pane"
-    look_sec: ClassVar[float | None] = 0.2
+    look_sec: float | None = NEAR_SEC
 
     def __init__(self, setting: Setting, source: PaneSource) -> None:
         self._screen = Screenful()
@@ -88,3 +94,4 @@ class PaneTab(Tab):
         self._screen.put(sight.lines)
         self._screen.say(sight.words)
         self.note = sight.words if sight.lines else ""
+        self.look_sec = FAR_SEC if sight.is_far else NEAR_SEC

@@ -85,7 +85,7 @@ class DetailPanel(Vertical):
         self.job_id: str | None = None
         self.refreshes = 0  #: for whoever measures
         self._ascii = ascii_only
-        self.tabs = Tabs(Setting(desk.clock, ascii_only), desk.registry_path, pane)
+        self.tabs = Tabs(Setting(desk.clock, ascii_only), desk, pane)
         self._open = tab if tab in self.tabs else next(iter(self.tabs))
         self._stale = set(self.tabs)
         self._summary: Summary | None = None

@@ -40,7 +40,7 @@ class Tab:
 
     name: ClassVar[str]
     #: Between two looks at what nobody tells of, while the job runs; None: news are enough.
-    look_sec: ClassVar[float | None] = None
+    look_sec: float | None = None
 
     def __init__(self, setting: Setting, view: LineView) -> None:
         self.setting = setting

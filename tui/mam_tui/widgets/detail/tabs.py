@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from mam_tui.desk import Desk
 from mam_tui.widgets.detail.pane import PaneSource
 from mam_tui.widgets.detail.tab import Setting, Tab
 
@@ -17,9 +18,9 @@ TAIL = "tail"
 class Tabs(Mapping[str, Tab]):
     """By name; made when first asked for."""
 
-    def __init__(self, setting: Setting, registry_path: str, pane: PaneSource) -> None:
+    def __init__(self, setting: Setting, desk: Desk, pane: PaneSource) -> None:
         self._setting = setting
-        self._registry_path = registry_path
+        self._desk = desk
         self._pane = pane
         self._makers: dict[str, Callable[[], Tab]] = {
             "timeline": self._timeline,
@@ -75,7 +76,7 @@ class Tabs(Mapping[str, Tab]):
     def _output(self) -> Tab:
         from mam_tui.widgets.detail.output import OutputTab
 
-        return OutputTab(self._setting)
+        return OutputTab(self._setting, self._desk)
 
     def _diff(self) -> Tab:
         from mam_tui.widgets.detail.diff import DiffTab
@@ -85,4 +86,4 @@ class Tabs(Mapping[str, Tab]):
     def _why(self) -> Tab:
         from mam_tui.widgets.detail.why import WhyTab
 
-        return WhyTab(self._setting, self._registry_path)
+        return WhyTab(self._setting, self._desk)

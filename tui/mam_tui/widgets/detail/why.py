@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from mam_core.operations.why import Explanation, why
+from mam_core.operations.seen import explained
+from mam_core.operations.why import Explanation
 from mam_core.registry import Registry
+from mam_tui.desk import Desk
 from mam_tui.moments import day_and_time, seconds
 from mam_tui.widgets.detail.page import Page
 from mam_tui.widgets.detail.spans import EMPTY, Paragraph, Span, line_of, said
@@ -22,19 +24,19 @@ class WhyTab(Tab):
 
     name: ClassVar[str] = "why"
 
-    def __init__(self, setting: Setting, registry_path: str) -> None:
+    def __init__(self, setting: Setting, desk: Desk) -> None:
         self._page = Page()
         super().__init__(setting, self._page)
-        self._path = registry_path
+        self._desk = desk
 
     def forget(self) -> None:
         self._page.clear()
 
     def question(self) -> Question:
-        job_id, path, bullet = self.job_id, self._path, self.setting.glyph("·", "-")
+        job_id, desk, bullet = self.job_id, self._desk, self.setting.glyph("·", "-")
 
         def ask(registry: Registry) -> list[Paragraph]:
-            told = why(registry, job_id, registry_path=path, with_history=True)
+            told = explained(registry, desk.others, job_id, desk.registry_path, with_history=True)
             return list(_paragraphs(told, bullet))
 
         return ask
