@@ -16,7 +16,9 @@ from mam_core.agents.states import Shown, ShownState
 from mam_core.clock import stamp
 from mam_core.config import Config, load
 from mam_core.events.feed import FeedState
+from mam_core.machine import Machine
 from mam_core.operations.listing import HeldBack, listing, query
+from mam_core.operations.nodes import Node, NodeState
 from mam_core.operations.sessions import Seen, SessionState
 from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
@@ -26,6 +28,7 @@ from mam_core.tmux.facts import Capture, PaneFact
 from mam_tui.arrivals import Loaded
 from mam_tui.bridge import Bridge
 from mam_tui.desk import Desk
+from mam_tui.nodes.watch import NodeLook, NodeWatch
 from mam_tui.sessions.rows import SessionRow
 from mam_tui.sessions.watch import SessionLook, SessionWatch
 from mam_tui.state_watch import States
@@ -101,7 +104,7 @@ class Scene:
 
     def __init__(self, folder: Path, clock: FakeClock) -> None:
         self.folder, self.clock = folder, clock
-        self.has_sessions = self.has_tmux = True
+        self.has_sessions = self.has_tmux = self.has_nodes = self.has_broker = True
         workdir = folder / "work"
         workdir.mkdir()
         self.registry = registry_in(folder, clock)
@@ -213,7 +216,33 @@ class Scene:
             )
         )
 
+    def nodes(self) -> NodeLook:
+        """One at work, one that drains, one that was cut off, and one of the records only."""
+        if not self.has_nodes:
+            return NodeLook()
+        now = self.clock.now()
+        big = Machine(16, 6.4, 64 << 30, 21 << 30)
+        none: tuple[str, ...] = ()
+        up = Node(
+            *("elm", NodeState.UP, None, 2, 6, (self.asking, "job00003", "job00004")),
+            *(("tmux:alpha", "tmux:beta"), ("0.9.0",), big, 0.02, now - 3),
+        )
+        lime = up._replace(name="lime", running=("job00005",), sessions=("tmux:gamma",))
+        lime = lime._replace(machine=Machine(4, 0.3, 8 << 30, 5 << 30), clock_offset=-301.4)
+        oak = up._replace(name="oak", state=NodeState.STALE, since=now - 250, heard_at=now - 250)
+        ash = Node("ash", NodeState.SILENT, None, 0, 0, ("job00007",), none, none, None, None, None)
+        nodes = (up, lime.drained("new disk on Monday"), oak._replace(clock_offset=None), ash)
+        if self.has_broker:
+            return NodeLook(nodes)
+        trouble = "the broker does not answer: hosts are as they were heard last"
+        return NodeLook(nodes, trouble, is_stale=True)
+
 
 def still_sessions(monkeypatch: pytest.MonkeyPatch, look: Callable[[], SessionLook]) -> None:
     """The view of sessions sees these, whatever runs here."""
     monkeypatch.setattr(SessionWatch, "_look", lambda self: self._deliver(look()))
+
+
+def still_nodes(monkeypatch: pytest.MonkeyPatch, look: Callable[[], NodeLook]) -> None:
+    """Likewise."""
+    monkeypatch.setattr(NodeWatch, "_look", lambda self: self._deliver(look()))

@@ -30,6 +30,7 @@ from mam_tui.app import Console
 from mam_tui.arrivals import Loaded
 from mam_tui.bridge import Bridge
 from mam_tui.desk import Desk
+from mam_tui.nodes.watch import NodeWatch
 from tests.console.detail_story import desk_on, registry_in
 from tests.console.picture_story import Scene, StillBridge
 from tests.console.time_story import busy_hours
@@ -84,6 +85,7 @@ PICTURES = (
     Picture("history-acts", (120, 34), "textual-light", ("7", "o"), first=acted),
     Picture("compare", (140, 34), "textual-dark", ("7", "G", "equals_sign"), "plan"),
     Picture("graph", (140, 30), "textual-dark", ("8", "j", "j"), "plan"),
+    Picture("nodes", (140, 20), "textual-dark", ("9", "j"), "hosts"),
     Picture("past", (140, 34), "textual-dark", ("t", "H")),
     Picture("keys", (100, 40), "textual-dark", ("question_mark",)),
     Picture("new-job", (120, 40), "textual-dark", ("n",)),
@@ -168,10 +170,17 @@ def plan(folder: Path) -> tuple[Desk, Sequence[Any]]:
     return scene.desk(load()), told
 
 
+def hosts(folder: Path) -> tuple[Desk, Sequence[Any]]:
+    """Four hosts, made up: a demonstration has one."""
+    scene = Scene(folder, FakeClock())
+    setattr(NodeWatch, "_look", lambda self: self._deliver(scene.nodes()))  # noqa: B010
+    return scene.desk(load()), scene.told
+
+
 def main() -> int:
     with demo(60, lambda words: None) as staged, tempfile.TemporaryDirectory() as made:
         made_up = {}
-        for stage, build in (("hours", hours), ("plan", plan)):
+        for stage, build in (("hours", hours), ("plan", plan), ("hosts", hosts)):
             folder = Path(made, stage)
             folder.mkdir()
             made_up[stage] = build(folder)

@@ -26,6 +26,7 @@ from mam_tui.screens.gantt import GanttScreen
 from mam_tui.screens.graph import GraphScreen
 from mam_tui.screens.groups import GroupsScreen
 from mam_tui.screens.history import HistoryScreen
+from mam_tui.screens.nodes import NodesScreen
 from mam_tui.screens.sessions import SessionsScreen
 from mam_tui.screens.view import View
 
@@ -161,6 +162,7 @@ SCREENS: dict[Place, type[View]] = {
     Place.CHARTS: ChartsScreen,
     Place.HISTORY: HistoryScreen,
     Place.GRAPH: GraphScreen,
+    Place.NODES: NodesScreen,
     Place.GROUPS: GroupsScreen,
 }
 

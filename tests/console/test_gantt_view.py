@@ -254,7 +254,7 @@ async def test_two_busy_hours_are_seen_and_gone_about_in(
         assert "to now" not in seen.text()
         await seen.press("h", "h", "h", "h", "h", "h")
         assert "nothing ran in this time" in seen.text()
-        await seen.press("0")
+        await seen.press("f")
         assert chart.window.follows
         assert "to now" in seen.text()
         await seen.pilot.resize_terminal(60, 20)

@@ -35,7 +35,7 @@ async def test_a_group_is_seen_with_its_slots_and_changed_by_key(
     """Issue 10, items 3 and 4; only after a question, and with the command beside it."""
     monkeypatch.chdir(Path(place).parent)
     async with opened(place) as seen:
-        await seen.press("9")
+        await seen.press("0")
         await seen.until_on(GroupsScreen)
         await seen.until_seen("p1", "1-3", "autoscaling is off")
         await seen.press("plus")
@@ -77,7 +77,7 @@ async def test_a_decision_is_seen_with_its_figures_and_foreign_text_is_harmless(
 
 async def test_a_read_only_console_changes_nothing(place: str, registry: Registry) -> None:
     async with opened(place, read_only=True) as seen:
-        await seen.press("9")
+        await seen.press("0")
         await seen.until_seen("p1")
         await seen.press("plus")
         await seen.until_told("one slot more: this console is read-only")
@@ -87,5 +87,5 @@ async def test_a_read_only_console_changes_nothing(place: str, registry: Registr
 async def test_no_groups_is_said(tmp_path: Path, registry: Registry) -> None:
     add(registry)
     async with opened(str(tmp_path / "jobs")) as seen:
-        await seen.press("9")
+        await seen.press("0")
         await seen.until_seen("there are no groups")

@@ -32,10 +32,11 @@ from mam_tui.screens.compare import CompareScreen
 from mam_tui.screens.fleet import FleetScreen
 from mam_tui.screens.graph import GraphScreen
 from mam_tui.screens.history import HistoryScreen
+from mam_tui.screens.nodes import NodesScreen
 from mam_tui.screens.sessions import SessionsScreen
 from mam_tui.screens.timed import TimedView
 from mam_tui.widgets.detail.panel import DetailPanel
-from tests.console.picture_story import UP, Scene, StillBridge, still_sessions
+from tests.console.picture_story import UP, Scene, StillBridge, still_nodes, still_sessions
 from tests.console.snapshots import FOLDER, differences, svg_of
 from tests.support.clock import FakeClock
 
@@ -90,6 +91,27 @@ def stop_all(stage: Stage) -> None:
 
 def lose_tmux(stage: Stage) -> None:
     stage.scene.has_tmux = False
+
+
+def no_hosts(stage: Stage) -> None:
+    stage.scene.has_nodes = False
+
+
+def lose_hosts(stage: Stage) -> None:
+    stage.scene.has_broker = False
+    listen_again(stage)
+
+
+def find_hosts(stage: Stage) -> None:
+    stage.scene.has_broker = True
+    listen_again(stage)
+
+
+def listen_again(stage: Stage) -> None:
+    view = stage.app.views.current
+    assert isinstance(view, NodesScreen)
+    view.last = None
+    view.watch_nodes.rounds.soon()
 
 
 def fail(stage: Stage) -> None:
@@ -229,6 +251,19 @@ TOURS = {
             Stop("graph-wide", size=(200, 50)),
         )
     ),
+    "nodes": Tour(
+        (
+            Stop("nodes", "9"),
+            Stop("nodes-drain", "j x"),
+            Stop("nodes-broker-lost", "escape", first=lose_hosts),
+            Stop("nodes-narrow", "g", first=find_hosts, size=(60, 20)),
+            Stop("nodes-wide", size=(200, 50)),
+            Stop("nodes-light", size=(120, 30), theme="textual-light"),
+            Stop("nodes-sixteen-colours", theme="ansi-dark"),
+        ),
+        (140, 30),
+    ),
+    "nodes-empty": Tour((Stop("nodes-empty", "9", first=no_hosts),), (100, 24), is_empty=True),
     "graph-empty": Tour((Stop("graph-empty", "8"),), (100, 24), is_empty=True),
     "gantt": Tour(
         (
@@ -273,6 +308,7 @@ TOURS = {
             Stop("gantt-ascii", "5"),
             Stop("charts-ascii", "6"),
             Stop("graph-ascii", "8", first=link),
+            Stop("nodes-ascii", "9"),
         ),
         (100, 30),
         ascii_only=True,
@@ -328,6 +364,7 @@ async def test_pictures(
         monkeypatch.setenv("NO_COLOR", "1")
     scene = Scene(place, clock)
     still_sessions(monkeypatch, scene.sessions)
+    still_nodes(monkeypatch, scene.nodes)
     desk = scene.desk(load())
     bridges: list[StillBridge] = []
 
@@ -385,6 +422,8 @@ def _looks(screen: Screen[Any]) -> bool:
         return True
     if isinstance(screen, SessionsScreen):
         return screen._last is None and screen.desk.past is None
+    if isinstance(screen, NodesScreen):
+        return screen.last is None
     if isinstance(screen, CommandPalette):
         return not screen.query_one(CommandList).option_count
     if isinstance(screen, GraphScreen):

@@ -469,7 +469,7 @@ def sessions_shown(seen: Opened) -> list[Any]:
     table = seen.app.screen.query_one(SessionTable)
     if not table.display:  # a sentence stands there, that there are none
         return []
-    return [(row.name, row.word, row.job_id) for row in table.sessions.rows]
+    return [(row.name, row.word, row.job_id) for row in table.listed.rows]
 
 
 def gantt_shown(seen: Opened) -> list[Any]:

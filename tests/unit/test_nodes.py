@@ -102,7 +102,7 @@ class TestTopics:
 
 class TestHosts:
     def one(self, *heard: Heard, **running: list[str]) -> Any:
-        (node,) = nodes_of(heard, running, (), NOON)
+        (node,) = nodes_of(heard, running, {}, NOON)
         return node
 
     def test_workers_of_one_host_are_added_up(self) -> None:
@@ -139,15 +139,16 @@ class TestHosts:
         )
 
     def test_one_that_is_to_claim_no_more_says_so(self) -> None:
-        (node,) = nodes_of([Heard(a_status(), False, 0.0)], {}, ["oak"], NOON)
+        (node,) = nodes_of([Heard(a_status(), False, 0.0)], {}, {"oak": "new disk"}, NOON)
         assert node.state is NodeState.DRAINING
 
         assert (node.is_drained, node.is_drained_unheard, node.free) == (True, False, 0)
+        assert node.why == "new disk"
 
     def test_one_that_was_drained_is_named_though_nobody_hears_it(self) -> None:
         """Or nobody could find out why it does nothing, and take that back."""
-        (silent,) = nodes_of([], {}, ["oak"], NOON)
-        (stale,) = nodes_of([Heard(a_status(), True, 0.0)], {}, ["oak"], NOON)
+        (silent,) = nodes_of([], {}, {"oak": "new disk"}, NOON)
+        (stale,) = nodes_of([Heard(a_status(), True, 0.0)], {}, {"oak": "new disk"}, NOON)
         assert (silent.state, silent.is_drained_unheard) == (NodeState.SILENT, True)
         assert (stale.state, stale.is_drained_unheard) == (NodeState.STALE, True)
         assert silent.free is stale.free is None
@@ -158,12 +159,14 @@ class TestHosts:
         assert self.one(Heard(full, False, 0.0)).free == 0
         assert self.one(Heard(a_status(), True, 0.0)).free is None
 
-    def test_its_last_word_is_dated_by_the_clock_that_all_share(self) -> None:
+    def test_its_last_word_is_dated_by_our_own_clock(self) -> None:
         late = a_status(at=NOON - 310, clock_offset=-300.0)
         assert self.one(Heard(late, True, 0.0)).since == NOON - 10
         assert self.one(Heard(late, False, 0.0)).heard_at == NOON - 10
         assert self.one(Heard(a_status(at=NOON + 99), False, 0.0)).heard_at == NOON
         assert self.one(oak=["job1"]).heard_at is None
+        (node,) = nodes_of([Heard(late, False, 0.0)], {}, {}, NOON + 60, ahead=60.0)
+        assert node.heard_at == NOON + 50
 
     def test_is_told_as_json(self) -> None:
         said = self.one(Heard(a_status(at=NOON), True, 0.0)).to_dict()

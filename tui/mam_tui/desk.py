@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mam_core.operations.elsewhere import Elsewhere
     from mam_core.registry import Registry
     from mam_tui.bars.feed import BarFeed
+    from mam_tui.nodes.rows import NodeList
     from mam_tui.sessions.rows import SessionList
     from mam_tui.travel.picture import Picture
 
@@ -132,6 +133,14 @@ class Desk:
         from mam_tui.sessions.rows import SessionList
 
         return SessionList(sort_key, Order("name"))
+
+    @cached_property
+    def nodes(self) -> NodeList:
+        """Likewise."""
+        from mam_tui.nodes.columns import sort_key
+        from mam_tui.nodes.rows import NodeList
+
+        return NodeList(sort_key, Order("name"))
 
     @cached_property
     def bars(self) -> BarFeed:

@@ -152,6 +152,7 @@ _FIELDS = {
     "agent": "codex",
     "session": "tmux:claude",
     "group": "nightly",
+    "node": "host1",
     "id": "a1b2",
     "reason": "timeout",
     "needs": "any",
@@ -177,6 +178,8 @@ def _field(name: str, wanted: tuple[str, ...]) -> Test:
         return Test(lambda row, _: _status(row) in statuses)
     if name == "needs":
         return Test(lambda row, _: any(_needs(row, one) for one in wanted))
+    if name == "node":
+        return Test(lambda row, _: any(_is_on(row, one) for one in wanted))
     return Test(lambda row, _: any(one in _text(row, name) for one in wanted))
 
 
@@ -198,6 +201,12 @@ def _status(row: Row) -> str:
 def _needs(row: Row, wanted: str) -> bool:
     need = row.live.need
     return bool(need) and (wanted == "any" or wanted in need)
+
+
+def _is_on(row: Row, host: str) -> bool:
+    """Of its last attempt: by the whole name, or by that before its domain."""
+    node = str(row.summary.node or "").lower() if row.summary else ""
+    return node == host or node.startswith(f"{host}.")
 
 
 def _text(row: Row, name: str) -> str:

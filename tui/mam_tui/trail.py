@@ -23,6 +23,7 @@ _NO_WAY_BACK = {
     "edit": "the old words are in its timeline; E changes it again",
     "spawn": "x stops a session",
     "restore": "x stops a session",
+    "node": "x takes a host out of the work, r takes it back",
     "say": "the agent has read it",
     "answer": "the agent has gone on by it",
 }

@@ -84,6 +84,12 @@ def _graph(console: Console) -> View:
     return GraphScreen(console.desk, ascii_only=console.ascii_only)
 
 
+def _nodes(console: Console) -> View:
+    from mam_tui.screens.nodes import NodesScreen
+
+    return NodesScreen(console.desk, ascii_only=console.ascii_only)
+
+
 def _groups(console: Console) -> View:
     from mam_tui.screens.groups import GroupsScreen
 
@@ -120,7 +126,11 @@ VIEWS: Mapping[str, ViewKind] = {
             aliases=("deps", "tree"),
         ),
         ViewKind(
-            *("groups", "9", "how many of each group may run, and who said so", _groups),
+            *("nodes", "9", "the hosts that run jobs, and how they stand", _nodes),
+            aliases=("hosts",),
+        ),
+        ViewKind(
+            *("groups", "0", "how many of each group may run, and who said so", _groups),
             aliases=("gr", "slots"),
         ),
     )

@@ -37,8 +37,11 @@ class Node(NamedTuple):
     versions: tuple[str, ...]
     machine: Machine | None
     clock_offset: float | None  #: ahead of the store's clock; None: not known
-    heard_at: float | None  #: its last word, by the store's clock where the offset is known
+    heard_at: (
+        float | None
+    )  #: its last word, by our clock where its offset is known, else by its own
     is_drained: bool = False  #: it is to claim no more, whether it can hear that or not
+    why: str = ""  #: it was drained, in the words of who did that
 
     @property
     def free(self) -> int | None:
@@ -51,6 +54,13 @@ class Node(NamedTuple):
     def is_drained_unheard(self) -> bool:
         """It should drain, and whether it does cannot be seen."""
         return self.is_drained and self.state is not NodeState.DRAINING
+
+    def drained(self, why: str | None) -> Node:
+        """As it stands when it is to claim no more; None: it is not."""
+        if why is None:
+            return self
+        state = NodeState.DRAINING if self.state is NodeState.UP else self.state
+        return self._replace(state=state, is_drained=True, why=why)
 
     def to_dict(self) -> dict[str, Any]:
         machine = self.machine._asdict() if self.machine else dict.fromkeys(Machine._fields)
@@ -65,39 +75,33 @@ class Node(NamedTuple):
 def nodes_of(
     heard: Sequence[Heard],
     running: Mapping[str, Iterable[str]],
-    drained: Iterable[str],
+    drained: Mapping[str, str],
     now: float,
+    ahead: float = 0.0,
 ) -> list[Node]:
-    """`running` are the ids of jobs that run by their records, by host."""
-    closed = frozenset(drained)
-    by_name: dict[str, list[Heard]] = {name: [] for name in (*running, *closed)}
+    """`running` are the ids of jobs that run by their records, `drained` why, both by host.
+
+    `ahead` is how far our own clock is from the store's: all times are made ours.
+    """
+    by_name: dict[str, list[Heard]] = {name: [] for name in (*running, *drained)}
     for one in heard:
-        by_name.setdefault(one.status.node, []).append(one)
+        by_name.setdefault(one.status.node, []).append(_in_our_time(one, ahead))
     return [
-        _node(name, there, tuple(sorted(running.get(name, ()))), name in closed, now)
+        _node(name, there, tuple(sorted(running.get(name, ()))), now).drained(drained.get(name))
         for name, there in sorted(by_name.items())
     ]
 
 
-def _node(
-    name: str, there: Sequence[Heard], recorded: tuple[str, ...], is_closed: bool, now: float
-) -> Node:
+def _node(name: str, there: Sequence[Heard], recorded: tuple[str, ...], now: float) -> Node:
     if not there:
-        nothing: tuple[str, ...] = ()
-        silent = NodeState.SILENT
-        return Node(
-            *(name, silent, None, 0, 0, recorded, nothing, nothing, None, None, None, is_closed)
-        )
+        return Node(name, NodeState.SILENT, None, 0, 0, recorded, (), (), None, None, None)
     here = [one.status for one in there if not _is_lost(one, now)]
     known = here or [one.status for one in there]
-    newest = max(known, key=said_at)
-    heard_at = min(now, said_at(newest))
-    state = NodeState.STALE
-    if here:
-        state = NodeState.DRAINING if is_closed else NodeState.UP
+    newest = max(known, key=lambda status: status.at)
+    heard_at = min(now, newest.at)
     return Node(
         name,
-        state,
+        NodeState.UP if here else NodeState.STALE,
         None if here else heard_at,
         len(known),
         sum(status.slots for status in known),
@@ -107,17 +111,19 @@ def _node(
         newest.machine,
         newest.clock_offset,
         heard_at,
-        is_closed,
     )
 
 
-def said_at(status: WorkerStatus) -> float:
-    """By the clock that all share, as far as it is known how far its own is from that."""
-    return status.at - (status.clock_offset or 0.0)
+def _in_our_time(one: Heard, ahead: float) -> Heard:
+    """Where it is not known how far its clock is from the one that all share, it is believed."""
+    status = one.status
+    if status.clock_offset is None:
+        return one
+    return one._replace(status=status._replace(at=status.at - status.clock_offset + ahead))
 
 
 def _is_lost(one: Heard, now: float) -> bool:
-    return one.is_gone or now - said_at(one.status) > _OLD_SEC
+    return one.is_gone or now - one.status.at > _OLD_SEC
 
 
 def _all(statuses: Iterable[WorkerStatus], word: Callable[[WorkerStatus], str]) -> tuple[str, ...]:

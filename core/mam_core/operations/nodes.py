@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import NamedTuple
 
 from mam_core.claims import is_closed
@@ -16,10 +17,21 @@ from mam_core.registry import Registry
 from mam_core.stores.base import GateKind, Query
 from mam_core.wiring import client_for
 
-__all__ = ["Node", "NodeState", "Overview", "drain", "nodes", "overview", "undrain"]
+__all__ = [
+    "Node",
+    "NodeLooks",
+    "NodeState",
+    "NodesNow",
+    "Overview",
+    "drain",
+    "nodes",
+    "overview",
+    "undrain",
+]
 
 #: How long a broker may take to answer; the records are shown without it.
 PATIENCE_SEC = 3.0
+_RECORDS = "only what the records say is shown"
 
 
 class Overview(NamedTuple):
@@ -38,10 +50,55 @@ def nodes(registry: Registry, registry_path: str, config: Config) -> Overview:
             if hearing.settle(PATIENCE_SEC):
                 heard = hearing.workers()
             else:
-                trouble = "the broker does not answer: only what the records say is shown"
+                trouble = f"the broker does not answer: {_RECORDS}"
     except MamError as problem:
-        trouble = f"{problem}: only what the records say is shown"
+        trouble = f"{problem}: {_RECORDS}"
     return Overview(overview(registry, heard), trouble)
+
+
+class NodesNow(NamedTuple):
+    """What one of many looks found."""
+
+    nodes: list[Node]
+    trouble: str = ""  #: why hosts are not heard, or that some of what was heard was dropped
+    is_heard: bool = True  #: else they are as they were heard last
+
+
+class NodeLooks:
+    """One connection, for whoever looks again and again; `close` it. For one thread at a time."""
+
+    def __init__(self, registry: Registry, registry_path: str, config: Config) -> None:
+        self._registry = registry
+        self._registry_path = registry_path
+        self._config = config
+        self._hearing: Hearing | None = None
+        self._opened = ExitStack()
+
+    def look(self) -> NodesNow:
+        """Raises `MamError` where the registry cannot be read."""
+        try:
+            hearing = self._heard()
+        except MamError as problem:
+            return NodesNow(overview(self._registry, []), f"{problem}: {_RECORDS}", False)
+        found = overview(self._registry, hearing.workers())
+        if not hearing.is_up:
+            words = "are as they were heard last" if hearing.workers() else "cannot be heard"
+            return NodesNow(found, f"the broker does not answer: hosts {words}", False)
+        dropped = hearing.dropped
+        words = f"{dropped} words of hosts made no sense, and were dropped" if dropped else ""
+        return NodesNow(found, words)
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def _heard(self) -> Hearing:
+        if self._hearing is None:
+            hearing = Hearing(
+                lambda: client_for(self._registry_path, self._config), self._registry.store.realm
+            )
+            self._hearing = self._opened.enter_context(hearing)
+            hearing.settle(PATIENCE_SEC)
+        return self._hearing
 
 
 def overview(registry: Registry, heard: list[Heard]) -> list[Node]:
@@ -51,7 +108,9 @@ def overview(registry: Registry, heard: list[Heard]) -> list[Node]:
         if job.node:
             running.setdefault(job.node, []).append(job.job_id)
     now = registry.clock.now()
-    return nodes_of(heard, running, _drained(registry, now), now)
+    shared = registry.store.now()
+    ahead = 0.0 if shared is None else now - shared
+    return nodes_of(heard, running, _drained(registry, now), now, ahead)
 
 
 def drain(registry: Registry, node: str, why: str = "") -> str:
@@ -64,11 +123,14 @@ def undrain(registry: Registry, node: str) -> str:
     return resume(registry, GateKind.NODE, node).message
 
 
-def _drained(registry: Registry, now: float) -> list[str]:
+def _drained(registry: Registry, now: float) -> dict[str, str]:
+    """Why, by host."""
     try:
         gates = registry.store.facts().gates()
     except RegistryMissing:
-        return []
-    return [
-        gate.name for gate in gates.closed if gate.kind is GateKind.NODE and is_closed(gate, now)
-    ]
+        return {}
+    return {
+        gate.name: gate.why
+        for gate in gates.closed
+        if gate.kind is GateKind.NODE and is_closed(gate, now)
+    }

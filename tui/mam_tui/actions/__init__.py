@@ -19,6 +19,7 @@ from mam_tui.actions.graph import GRAPH
 from mam_tui.actions.groups import GROUPS
 from mam_tui.actions.history import HISTORY
 from mam_tui.actions.kinds import UNBOUND, Action, Place
+from mam_tui.actions.nodes import NODES
 from mam_tui.actions.past import PAST
 from mam_tui.actions.sessions import SESSIONS
 from mam_tui.desk import THE_PAST, Desk
@@ -28,8 +29,8 @@ __all__ = ["ACTIONS", "UNBOUND", "Action", "Place", "key_of", "refusal", "why_no
 ACTIONS: Mapping[str, Action] = {
     action.name: action
     for place in (
-        *(BOARD, SESSIONS, FLEET, ATTENTION, GANTT, CHARTS, HISTORY, GRAPH),
-        *(GROUPS, EVERYWHERE, PAST),
+        *(BOARD, SESSIONS, FLEET, ATTENTION, GANTT, CHARTS, HISTORY, GRAPH, NODES, GROUPS),
+        *(EVERYWHERE, PAST),
     )
     for action in place
 }

@@ -21,6 +21,7 @@ class Place(StrEnum):
     CHARTS = "charts"
     HISTORY = "history"
     GRAPH = "graph"
+    NODES = "nodes"
     GROUPS = "groups"
     PAST = "past"  #: on any view, while it shows the past
 

@@ -43,7 +43,6 @@ class GanttScreen(OnAJob, TimedView):
         *bindings(PLACES, ("open", "export")),
         Binding("equals_sign,z", "act('zoom-in')", ACTIONS["zoom-in"].words, show=False),
         Binding("Z", "act('zoom-out')", ACTIONS["zoom-out"].words, show=False),
-        Binding("0", "act('follow-now')", ACTIONS["follow-now"].words, show=False),
     ]
 
     def compose(self) -> ComposeResult:

@@ -15,7 +15,6 @@ from textual.widgets import Static
 
 from mam_tui.actions import ACTIONS, Place
 from mam_tui.desk import Desk
-from mam_tui.model import Order
 from mam_tui.screens.session_acts import SessionActs
 from mam_tui.screens.talk import Talk
 from mam_tui.screens.view import bindings
@@ -89,7 +88,7 @@ class SessionsScreen(WatchingView):
 
     def travelled(self, step: Step | None) -> None:
         if step is None:
-            self.table.sessions = self.desk.sessions
+            self.table.listed = self.desk.sessions
             self.table.stale = False
             self.table.moved()
             self.query_one(Screenful).clear()
@@ -151,10 +150,10 @@ class SessionsScreen(WatchingView):
         """Why an action cannot be done to the session under the cursor; None when it can."""
         return why_not(ACTIONS[name], self.desk)
 
-    def on_session_table_moved(self) -> None:
+    def on_short_table_moved(self) -> None:
         self.settle()
 
-    def on_session_table_opened(self) -> None:
+    def on_short_table_opened(self) -> None:
         self.action_act("open")
 
     def _do_open(self) -> None:
@@ -175,13 +174,10 @@ class SessionsScreen(WatchingView):
         self.settle()
 
     def _do_sort(self) -> None:
-        shown, order = list(self.table.headings), self.desk.sessions.order
-        at = shown.index(order.name) if order.name in shown else -1
-        self.table.sort(Order(shown[(at + 1) % len(shown)]))
+        self.table.sort_by_next()
 
     def _do_reverse(self) -> None:
-        order = self.desk.sessions.order
-        self.table.sort(order._replace(reverse=not order.reverse))
+        self.table.reverse()
 
     @property
     def _row(self) -> SessionRow:

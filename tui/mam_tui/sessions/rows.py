@@ -1,16 +1,16 @@
-"""The sessions as data: a row for each, in an order, with a cursor that sticks to the name."""
+"""The sessions as data: a row for each, in an order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from mam_core.operations.session_looks import SessionsNow
 from mam_core.operations.sessions import Seen, SessionState
 from mam_core.operations.shown import Shown
 from mam_tui.faces import FACES, Face, face_of
-from mam_tui.model import Order
 from mam_tui.moments import seconds
+from mam_tui.short_list import ShortList
 
 #: Beside the states that a job can be in: those of a session without one.
 SESSION_FACES = {
@@ -153,55 +153,8 @@ def _rank(shown: Shown | None) -> int:
     return face.rank if face is not None else len(FACES)
 
 
-class SessionList:
-    """The rows in their order."""
-
-    def __init__(self, key: Callable[[SessionRow, str], Any], order: Order) -> None:
-        self._key = key
-        self.order = order
-        self.rows: list[SessionRow] = []
-        self.cursor: str | None = None
-
-    def put(self, rows: Iterable[SessionRow]) -> bool:
-        """Whether lines have come, gone or changed places."""
-        before, self.rows = self.rows, self._sorted(rows)
-        self._keep(before)
-        return [row.name for row in before] != [row.name for row in self.rows]
-
-    def sort(self, order: Order) -> None:
-        self.order = order
-        self.rows = self._sorted(self.rows)
-
-    def _sorted(self, rows: Iterable[SessionRow]) -> list[SessionRow]:
-        def key(row: SessionRow) -> tuple[Any, ...]:
-            value = self._key(row, self.order.name)
-            return (value is None, value if value is not None else 0)
-
-        by_name = sorted(rows, key=lambda row: row.name)
-        return sorted(by_name, key=key, reverse=self.order.reverse)
-
-    def _keep(self, before: list[SessionRow]) -> None:
-        """The one under the cursor is gone: the line that takes its place, else the last."""
-        if not self.rows or self.line is not None:
-            self.cursor = self.cursor if self.rows else None
-            return
-        at = next((n for n, row in enumerate(before) if row.name == self.cursor), 0)
-        self.move_to(at)
-
-    @property
-    def line(self) -> int | None:
-        """Where the cursor is."""
-        found = (n for n, row in enumerate(self.rows) if row.name == self.cursor)
-        return next(found, None)
-
-    @property
-    def row(self) -> SessionRow | None:
-        line = self.line
-        return None if line is None else self.rows[line]
-
-    def move_to(self, line: int) -> None:
-        if self.rows:
-            self.cursor = self.rows[max(0, min(line, len(self.rows) - 1))].name
+class SessionList(ShortList[SessionRow]):
+    """The sessions in their order."""
 
     @property
     def used(self) -> frozenset[str]:
