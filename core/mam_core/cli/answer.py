@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 
 from mam_core.cli.context import Context
 from mam_core.cli.outcomes import put_outcomes
 from mam_core.cli.talking import job_and_text, job_and_text_options, receipt_options, waiting
 from mam_core.cli.terminal import put, put_json, say
-from mam_core.operations.answer import OpenQuestion, answer, in_full
+from mam_core.operations.answer import OpenQuestion, answer
+from mam_core.operations.seen import Elsewhere, open_in_full
 from mam_core.safe_text import one_line, safe_json
 
 
@@ -27,7 +29,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     job_id, text = job_and_text(args)
     if text is None:
-        return _show(job_id, in_full(context.registry, job_id), as_json=args.json)
+        with closing(Elsewhere(context.registry_path, context.settings)) as others:
+            found = open_in_full(context.registry, others, job_id)
+        return _show(job_id, found, as_json=args.json)
     with waiting(args) as wait:
         outcome = answer(context.registry, job_id, text, wait, question=args.question)
     return put_outcomes([outcome], as_json=args.json)

@@ -22,10 +22,17 @@ PIECE_BYTES = 96 * 1024
 
 def answering(registry: Registry, registry_path: str, config: Config) -> Answerer:
     """Answer other hosts while the block lasts; a host that cannot works on all the same."""
+
+    def identity() -> Identity:
+        with open_registry(registry_path, config=config) as mine:
+            with mine.store.transaction(create=True):
+                pass  # a worker that came before the first job would go by a name that passes
+            return Identity(mine.store.realm, realm_key(mine, registry_path))
+
     return Answerer(
         lambda: client_for(registry_path, config),
         registry_path,
-        lambda: Identity(registry.store.realm, realm_key(registry, registry_path)),
+        identity,
         registry.node,
         _Looks(registry_path, config).look,
     )

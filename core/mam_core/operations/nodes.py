@@ -72,6 +72,7 @@ class NodeLooks:
         self._registry_path = registry_path
         self._config = config
         self._hearing: Hearing | None = None
+        self._realm = ""
         self._opened = ExitStack()
 
     def look(self) -> NodesNow:
@@ -89,13 +90,15 @@ class NodeLooks:
         return NodesNow(found, words)
 
     def close(self) -> None:
+        self._hearing = None
         self._opened.close()
 
     def _heard(self) -> Hearing:
-        if self._hearing is None:
-            hearing = Hearing(
-                lambda: client_for(self._registry_path, self._config), self._registry.store.realm
-            )
+        realm = self._registry.store.realm
+        if self._hearing is None or realm != self._realm:  # another once there is a first job
+            self.close()
+            hearing = Hearing(lambda: client_for(self._registry_path, self._config), realm)
+            self._realm = realm
             self._hearing = self._opened.enter_context(hearing)
             hearing.settle(PATIENCE_SEC)
         return self._hearing

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mam_core.errors import MamError
 from mam_core.nodes.asking import NoAnswer
+from mam_core.operations.answer import OpenQuestion, in_full
 from mam_core.operations.elsewhere import Elsewhere, Printed, is_elsewhere
 from mam_core.operations.output import NoOutput, Place, attempts_with_output, read_output
 from mam_core.operations.panes import Panes, lines_of
@@ -23,7 +24,16 @@ from mam_core.tmux.facts import PaneFact
 if TYPE_CHECKING:
     from mam_core.operations.asked import Asked
 
-__all__ = ["Elsewhere", "Printed", "explained", "is_elsewhere", "printed", "questions", "screen"]
+__all__ = [
+    "Elsewhere",
+    "Printed",
+    "explained",
+    "is_elsewhere",
+    "open_in_full",
+    "printed",
+    "questions",
+    "screen",
+]
 
 
 def printed(
@@ -88,6 +98,17 @@ def questions(registry: Registry, others: Elsewhere, panes: Panes, job_id: str) 
         except NoAnswer:
             pass
     return asked(registry, job_id, panes)
+
+
+def open_in_full(registry: Registry, others: Elsewhere, job_id: str) -> list[OpenQuestion]:
+    """The same questions, without the screens that they stand on; none is no error."""
+    job = registry.get(job_id)
+    if job.status is Status.RUNNING and is_elsewhere(registry, job):
+        try:
+            return [one.question for one in others.asked(registry, job)]
+        except MamError:  # silent, or it knows of none: the events tell
+            pass
+    return in_full(registry, job_id)
 
 
 def _together(some: Sequence[int], more: Sequence[int]) -> tuple[int, ...]:

@@ -36,8 +36,8 @@ class Farm:
         self._folder = folder
         self._registry: Registry | None = None
 
-    def settle(self, **settings: float) -> None:
-        """Both hosts get a project folder with the same settings."""
+    def settle(self, *more: str, **settings: float) -> None:
+        """Both hosts get a project folder with the same settings, and `more` lines."""
         for host in (self.oak, self.elm):
             home = self.home(host)
             home.mkdir()
@@ -47,7 +47,16 @@ class Farm:
             lines += ["[store]", f'url = "postgresql://postgres@{self.oak.address}/postgres"']
             lines += ["[broker]", f'host = "{self.oak.address}"', f"port = {_PORT}"]
             lines += ['username = "farm"', 'password_file = "secret"']
+            # A server of tmux of its own for each, though both see one disk.
+            lines += ["[tmux]", f'socket = "{self.socket(host)}"', *more]
             (home / "mam.toml").write_text("\n".join(lines) + "\n")
+
+    def socket(self, host: Host) -> str:
+        return f"{host.space}-tmux"
+
+    def tmux(self, host: Host, *words: str) -> None:
+        command = host.command("tmux", "-L", self.socket(host), *words)
+        subprocess.run(command, capture_output=True, check=False, timeout=60)
 
     def home(self, host: Host) -> Path:
         return self._folder / host.name
@@ -71,11 +80,24 @@ class Farm:
             timeout=90,
         )
 
-    def add(self, script: str) -> str:
-        words = ("register", "--agent", "shell", "--agent-session", LABEL, "--prompt", script)
+    def add(self, script: str, agent: str = "shell", label: str = LABEL) -> str:
+        words = ("register", "--agent", agent, "--agent-session", label, "--prompt", script)
         done = self.ask(self.oak, *words, "--workdir", str(self._folder))
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
+
+    def told(self, host: Host, *words: str) -> str:
+        """What a command prints; empty as long as it fails, since a host may not listen yet."""
+        done = self.ask(host, *words)
+        return done.stdout if done.returncode == 0 else ""
+
+    def asked(self, job_id: str) -> list[str]:
+        """The questions of its agent, as its events tell them."""
+        return [
+            line["payload"]["detail"]
+            for line in self.registry.store.audit.events(job_id)
+            if line["event"] == "published" and line["payload"]["event"] == "permission_required"
+        ]
 
     def nodes(self) -> dict[str, Any]:
         said = self.ask(self.oak, "nodes", "--json").stdout

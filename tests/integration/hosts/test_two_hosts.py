@@ -13,9 +13,12 @@ import pytest
 from mam_core.records import Status
 from tests.integration.hosts.farm import LABEL, Farm, farm
 from tests.support.patience import eventually
+from tests.support.recordings import SAMPLES
+from tests.support.supervision import stand_in
 from tests.support.watching import Watched
 
 pytestmark = pytest.mark.timeout(300)
+RECORDING = SAMPLES / "claude" / "permission.control.jsonl"
 
 #: Fails on its first host, which is to be lost; the second attempt is quick.
 _LOST_FIRST = 'if [ "$MAM_ATTEMPT" = 1 ]; then sleep 200; fi; echo done on attempt $MAM_ATTEMPT'
@@ -139,6 +142,56 @@ def test_with_the_usual_settings_a_lost_host_costs_45_seconds(two: Farm, forever
             for job_id in jobs:
                 assert two.until(job_id, Status.COMPLETED).attempt == 2
                 assert two.claims(job_id) == [1, 2]
+
+
+def test_a_job_of_the_other_host_is_seen_and_led_from_here(two: Farm) -> None:
+    """L: output, pane, question, why, answer, say and cancel, for a session in the other's tmux."""
+    words = stand_in("two_way", RECORDING, "--input-format", "stream-json")
+    two.settle(
+        *("[agents.talks]", f"command = {json.dumps(words)}"),
+        *('mode = "stream"', 'stream = "stream-json"'),
+    )
+
+    def told(*words: str, code: int = 0) -> str:
+        done = two.ask(two.oak, *words)
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    def asking() -> str:
+        job_id = two.add("permission", "talks", "tmux:elms")
+        eventually(lambda: two.asked(job_id), "it asks")
+        return job_id
+
+    # Before the first job: the registry is made by its worker.
+    spawned = two.ask(two.elm, "spawn", "--agent-session", "tmux:elms", "--agent", "talks")
+    assert spawned.returncode == 0, spawned.stderr
+    try:
+        job_id = asking()
+        seen = eventually(lambda: two.told(two.oak, "output", job_id, "--screen"), "its pane")
+        assert "stand-in agent: this one speaks both ways" in seen
+        assert "control_request" in told("output", job_id)
+        assert "elm says so itself, where it runs" in told("why", job_id)
+        (question,) = json.loads(told("answer", job_id, "--json"))
+        assert question["input"], "in full, as only the agent's own output has it"
+        assert "its files are there" in told("diff", job_id, code=1)
+        assert "took it" in told("answer", job_id, "y")
+        two.until(job_id, Status.COMPLETED)
+        node = two.nodes()["elm"]
+        assert (node["state"], node["sessions"]) == ("up", ["tmux:elms"])
+        assert abs(node["clock_offset"]) < 60, "both have one clock, and the database has it, too"
+        endless = asking()
+        assert "is on its way" in told("say", endless, "be quick", "--no-wait")
+        assert "was asked to end it" in told("cancel", endless)
+        two.until(endless, Status.CANCELLED)
+        eventually(lambda: not two.processes_of(endless, 1), "its agent is gone")
+        # Once its host is cut off, what is not known is said, and nothing of this host's is shown.
+        last = asking()
+        two.elm.cut()
+        assert "elm does not answer" in told("output", last, code=1)
+        assert "is unknown: elm does not answer" in told("why", last)
+        two.elm.heal()
+    finally:
+        two.tmux(two.elm, "kill-server")
 
 
 def test_a_drained_host_leaves_the_work_to_the_other(two: Farm) -> None:
