@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mam_core.records import Job, Status
-from mam_core.work.validate_command import TAIL_BYTES
+from mam_core.work.bounded_process import TAIL_BYTES
 from mam_core.work.validation import Verdict, environment, judge
 from tests.support.children import is_alive
 

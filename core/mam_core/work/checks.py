@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 
 from mam_core.clock import Clock
 from mam_core.records import Job
+from mam_core.work.bounded_process import TAIL_BYTES
 from mam_core.work.caps import bounds_of
 from mam_core.work.decision import Cause
 from mam_core.work.hold import Hold
 from mam_core.work.orders import Orders, new_token
 from mam_core.work.reports import Ended, NotStarted, Why
 from mam_core.work.running import Running
-from mam_core.work.validate_command import SHELL, TAIL_BYTES, sentence
+from mam_core.work.validate_command import SHELL, sentence
 from mam_core.work.validation import Check, Verdict, judge
 
 _LOOK_SEC = 0.5

@@ -2,80 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import selectors
-import signal
-import subprocess
-import threading
-import time
 from collections.abc import Mapping
-from contextlib import suppress
-from types import FrameType
-from typing import Any
 
+from mam_core.work.bounded_process import last_line, run_bounded, signal_name
 from mam_core.work.validation import Check
 
 SHELL = "/bin/sh"
-#: The end of its output that is kept.
-TAIL_BYTES = 4096
-
-_GRACE_SEC = 2.0
-_LOOK_SEC = 0.05
 
 
 def run(line: str, workdir: str, environ: Mapping[str, str], timeout_sec: float) -> Check:
     """Exit code 0 passes. At the end of its time it is ended with all that it started."""
-    interrupts = _HeldInterrupts()
     try:
-        process = subprocess.Popen(
-            [SHELL, "-c", line],
-            cwd=workdir,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        ended = run_bounded([SHELL, "-c", line], workdir, environ, timeout_sec)
     except OSError as problem:
-        interrupts.release()
         why = (problem.strerror or str(problem)).lower()
         return Check(line, False, f"the validate command cannot be run in {workdir}: {why}")
-    assert process.stdout is not None
-    with process.stdout as pipe:
-        try:
-            interrupts.release()
-            output, in_time = _listen(process, pipe.fileno(), time.monotonic() + timeout_sec)
-        finally:  # also when a person has had enough of it
-            _end_group(process)
-    said = output.decode("utf-8", "replace")
-    return sentence(line, process.returncode if in_time else None, said, timeout_sec)
-
-
-class _HeldInterrupts:
-    """^C waits until what was just started can also be ended.
-
-    By a handler and not by the signal mask, which the check would inherit.
-    """
-
-    def __init__(self) -> None:
-        self._before: Any = None
-        self._came: tuple[int, FrameType | None] | None = None
-        if threading.current_thread() is threading.main_thread():
-            handler = signal.getsignal(signal.SIGINT)
-            if callable(handler):
-                self._before = handler
-                signal.signal(signal.SIGINT, self._note)
-
-    def release(self) -> None:
-        before, self._before = self._before, None
-        if before is None:
-            return
-        signal.signal(signal.SIGINT, before)
-        if self._came is not None:
-            before(*self._came)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._came = number, frame
+    return sentence(line, ended.code, ended.output, timeout_sec)
 
 
 def sentence(line: str, code: int | None, said: str, timeout_sec: float) -> Check:
@@ -83,69 +25,9 @@ def sentence(line: str, code: int | None, said: str, timeout_sec: float) -> Chec
     if code is None:
         words = f"the validate command did not end within {timeout_sec:g} s"
     elif code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
-        words = f"the validate command was ended by {name}"
+        words = f"the validate command was ended by {signal_name(-code)}"
     elif code:
-        words = f"the validate command ended with {code}{_last(said)}"
+        words = f"the validate command ended with {code}{last_line(said)}"
     else:
         words = "the validate command passed"
     return Check(line, code == 0, words, said)
-
-
-def _listen(process: subprocess.Popen[bytes], pipe: int, deadline: float) -> tuple[bytes, bool]:
-    """What it printed last, until it ended; False when its time was over first.
-
-    Its end is what counts: a child of it that lives on may hold the pipe open for ever.
-    """
-    os.set_blocking(pipe, False)
-    tail = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        while True:
-            over = _has_ended(process)
-            if selector.get_map():
-                for _ in selector.select(0 if over else _LOOK_SEC):
-                    data = _read(pipe)
-                    tail = (tail + data)[-TAIL_BYTES:]
-                    if not data:
-                        selector.unregister(pipe)
-            elif not over:
-                time.sleep(_LOOK_SEC)
-            if over:
-                return tail, True
-            if time.monotonic() > deadline:
-                return tail, False
-
-
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Looks and leaves it unreaped, so that its number still names its group and nobody else's."""
-    flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    return os.waitid(os.P_PID, process.pid, flags) is not None
-
-
-def _read(pipe: int) -> bytes:
-    try:
-        return os.read(pipe, 65536)
-    except BlockingIOError:
-        return b""
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Whatever it left running was part of a check that is over."""
-    if not _has_ended(process):
-        _signal(process, signal.SIGTERM)
-        deadline = time.monotonic() + _GRACE_SEC
-        while not _has_ended(process) and time.monotonic() < deadline:
-            time.sleep(_LOOK_SEC)
-    _signal(process, signal.SIGKILL)
-    process.wait()
-
-
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
-
-
-def _last(output: str) -> str:
-    lines = output.strip().splitlines()
-    return f": {lines[-1].strip()[:200]}" if lines else ""
