@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mam_core.acts import Act
     from mam_core.messages import Message, MessageKind, Stage
     from mam_core.publishing import Published
-    from mam_core.registration import Registered
+    from mam_core.registration import Registered, Registration
 
 
 class Registry(Ledger):
@@ -49,16 +49,33 @@ class Registry(Ledger):
         artifact of a live job is refused, unless that is allowed.
         """
         # Here and not above: a claim is the shortest of commands, and registers nothing.
-        from mam_core.registration import Registration, checked
+        from mam_core.registration import checked
 
         now = self.clock.now()
         prepared = [checked(request, now) for request in requests]
-        with self.store.transaction(create=True, progress=progress) as tx:
-            batch = Registration(tx, now, allow_collision=allow_collision, broker=self._broker)
+
+        def add(_: Transaction, batch: Registration) -> None:
             for values in prepared:
                 batch.add(values)
-            jobs = list(batch.jobs.values())
-            tx.insert(jobs, [self.line(AuditEvent.REGISTERED, job) for job in jobs])
+
+        return self.register_by(add, progress=progress, allow_collision=allow_collision)
+
+    def register_by(
+        self,
+        choose: Callable[[Transaction, Registration], None],
+        *,
+        progress: Progress | None = None,
+        allow_collision: bool = False,
+    ) -> list[Registered]:
+        """As `register`, chosen inside the transaction: what else that writes is true with it."""
+        from mam_core.registration import Registration
+
+        now = self.clock.now()
+        with self.store.transaction(create=True, progress=progress) as tx:
+            batch = Registration(tx, now, allow_collision=allow_collision, broker=self._broker)
+            choose(tx, batch)
+            if jobs := list(batch.jobs.values()):
+                tx.insert(jobs, [self.line(AuditEvent.REGISTERED, job) for job in jobs])
         return batch.answers
 
     # -- claiming and running --------------------------------------------------------------

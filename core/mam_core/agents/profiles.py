@@ -178,6 +178,13 @@ BUILT_IN: Mapping[str, Profile] = {
 
 def profile_of(config: Config, name: str) -> Profile:
     """The profile of that name as the configuration has it; `UnknownAgent` says which there are."""
+    profile = _profile_of(config, name)
+    if common := config.needs:  # the project's rule for every agent
+        return replace(profile, needs=tuple(dict.fromkeys((*profile.needs, *common))))
+    return profile
+
+
+def _profile_of(config: Config, name: str) -> Profile:
     settings = config.agents.get(name)
     known = BUILT_IN.get(name)
     if settings is None:

@@ -105,10 +105,13 @@ def _of_verb(
     if current.startswith("-"):
         named = (Candidate(flag, action.help or "") for flag, action in flags.items())
         return _matching((c for c in named if c.text.startswith("--")), current)
-    positional = next((a for a in parser._actions if not a.option_strings), None)
+    taken = set(before)
+    positionals = [a for a in parser._actions if not a.option_strings]
+    if len(positionals) > 1 and taken & set(positionals[0].choices or ()):
+        del positionals[0]  # the act is said: what it is about comes next
+    positional = next(iter(positionals), None)
     if positional is None:
         return []
-    taken = set(before)
     found = _of_action(positional, verb, context)
     return _matching((c for c in found if c.text not in taken), current)
 
@@ -157,6 +160,11 @@ def _sessions(verb: str, context: Context) -> Iterable[Candidate]:
             yield Candidate(pool, "a pool")
 
 
+def _schedules(verb: str, context: Context) -> Iterable[Candidate]:
+    found = context.settings.schedules
+    return (Candidate(name, found[name].cron or "") for name in sorted(found))
+
+
 def _statuses(verb: str, context: Context) -> Iterable[Candidate]:
     fitting = _FITTING.get(verb, frozenset())
     return (Candidate(status) for status in Status if not fitting or status in fitting)
@@ -175,6 +183,7 @@ _SOURCES: dict[str, Callable[[str, Context], Iterable[Candidate]]] = {
     "AGENT": _agents,
     "STATUS": _statuses,
     "SESSION": _sessions,
+    "SCHEDULE": _schedules,
     "FIELD": _fields,
     "FILE": lambda verb, context: [Candidate(":files")],
     "DIR": lambda verb, context: [Candidate(":folders")],

@@ -79,6 +79,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "restore": ("restore", "bring back the sessions that a reboot has taken"),
     "nodes": ("nodes", "show the hosts whose workers run jobs, and how they stand"),
     "node": ("node", "let a host finish what it runs and claim no more, or go on"),
+    "schedule": ("schedule", "show the schedules, run one now, hold them back"),
     "relay": ("relay", "bring queued events to their brokers until interrupted"),
     "export": ("export", "write jobs into a file, as a table or as records"),
     "migrate": ("migrate", "bring jobs over from another registry"),

@@ -1,9 +1,10 @@
-"""Finding the configuration, and answering what is set.
+"""Reading the configuration, and answering what is set.
 
 The project's file (the nearest ``mam.toml`` from the working directory upward)
-wins over the person's (in the XDG folder), key by key; a flag wins over the
-environment, and the environment over both. Every command passes through here,
-so a command without a file pays for a few ``stat`` calls and no parser.
+wins over the person's (in the XDG folder), key by key, and both over the project's
+``*-job-safety`` folder; a flag wins over the environment, and the environment over all.
+Every command passes through here, so a command without a file pays for a few system
+calls and no parser.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mam_core.config.finding import CONFIG_VARIABLE as CONFIG_VARIABLE
+from mam_core.config.finding import find_extensions, find_files
 from mam_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from mam_core.config import tables
 
-FILE_NAME = "mam.toml"
-CONFIG_VARIABLE = "MAM_CONFIG"
 
 #: The only variables that win over a file, and what they set.
 VARIABLES: Mapping[str, tuple[str, str]] = {
@@ -137,9 +138,37 @@ class Config:
         return made
 
     @property
+    def schedules(self) -> Mapping[str, tables.ScheduleSettings]:
+        made: Mapping[str, tables.ScheduleSettings] = self._table("schedules")
+        return made
+
+    @property
+    def deploy(self) -> tables.DeploySettings:
+        made: tables.DeploySettings = self._table("deploy")
+        return made
+
+    @property
+    def audits(self) -> Mapping[str, tables.AuditSettings]:
+        made: Mapping[str, tables.AuditSettings] = self._table("audits")
+        return made
+
+    @property
+    def hosts(self) -> Mapping[str, tables.HostSettings]:
+        made: Mapping[str, tables.HostSettings] = self._table("hosts")
+        return made
+
+    @property
     def keys(self) -> Mapping[str, str]:
         """The operator's own keys, by action."""
-        return {path[1]: entry.value for path, entry in self.values.items() if path[0] == "keys"}
+        return self._said("keys")
+
+    @property
+    def needs(self) -> Mapping[str, str]:
+        """Variables that must be set before any agent is started, and what for."""
+        return self._said("needs")
+
+    def _said(self, table: str) -> dict[str, str]:
+        return {path[1]: entry.value for path, entry in self.values.items() if path[0] == table}
 
     # -- what callers want of them ---------------------------------------------------------
     # Claims pass through the next two, so these ask the values and make no tables.
@@ -190,6 +219,11 @@ class Config:
             raise ConfigError(f"there is no template {name!r}; templates: {there}")
         return known[name]
 
+    def folder_of(self, *path: str) -> str | None:
+        """The folder of the file that says this; None where no file does."""
+        entry = self.values.get(path)
+        return os.path.dirname(entry.where) if entry and entry.source == "file" else None
+
     def origin(self, path: KeyPath) -> str:
         entry = self.values.get(path)
         return entry.origin if entry else "default"
@@ -223,12 +257,18 @@ def load(
     environ = os.environ if environ is None else environ
     cwd = cwd or os.getcwd()
     files, notices = find_files(named, environ, cwd)
+    extensions, notices = find_extensions(named, environ, cwd, notices)
     set_there = [name for name in VARIABLES if environ.get(name)]
-    if not (files or set_there or flags):
+    if not (files or extensions or set_there or flags):
         return Config(notices=notices)
     from mam_core.config import reading
 
     values: dict[KeyPath, Value] = {}
+    if extensions:
+        from mam_core.config.safety_schema import EXTENSION
+
+        for path in extensions:
+            values |= reading.read_file(path, EXTENSION)
     for path in files:
         values |= reading.read_file(path)
     for name in set_there:
@@ -236,59 +276,4 @@ def load(
     for key, value in (flags or {}).items():
         values[tuple(key.split("."))] = reading.read_flag(key, value, cwd)
     reading.check_together(values)
-    return Config(values, files, notices)
-
-
-def find_files(
-    named: str | None, environ: Mapping[str, str], cwd: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The files to read, the weaker first, and notices about those that are passed over.
-
-    A named file is the only one: whoever names one wants to know what is in force.
-    """
-    chosen = named or environ.get(CONFIG_VARIABLE)
-    if chosen:
-        path = os.path.join(cwd, os.path.expanduser(chosen))
-        if not os.path.exists(path):
-            by = "" if named else f" (named by {CONFIG_VARIABLE})"
-            raise ConfigError(f"there is no configuration file {path}{by}")
-        return (path,), ()
-    notices: list[str] = []
-    found: list[str] = []
-    for candidate in (_persons_path(environ), _nearest(cwd)):
-        if candidate and candidate not in found and _is_ours(candidate, notices):
-            found.append(candidate)
-    return tuple(found), tuple(notices)
-
-
-def _nearest(cwd: str) -> str | None:
-    folder = os.path.abspath(cwd)
-    while True:
-        path = os.path.join(folder, FILE_NAME)
-        if os.path.isfile(path):
-            return path
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-
-
-def _persons_path(environ: Mapping[str, str]) -> str | None:
-    folder = environ.get("XDG_CONFIG_HOME", "")
-    if not os.path.isabs(folder):  # the XDG rule: a relative one does not count
-        folder = os.path.join(os.path.expanduser("~"), ".config")
-    path = os.path.join(folder, "mam", FILE_NAME)
-    return path if os.path.isfile(path) else None
-
-
-def _is_ours(path: str, notices: list[str]) -> bool:
-    """A file that was found, not named, must be ours: it says which commands are run."""
-    state = os.stat(path)
-    if state.st_uid not in (os.geteuid(), 0):
-        why = f"it belongs to user {state.st_uid}"
-    elif state.st_mode & 0o002:
-        why = "everybody may write to it"
-    else:
-        return True
-    notices.append(f"{path} is not read, because {why}; --config reads it all the same")
-    return False
+    return Config(values, (*extensions, *files), notices)

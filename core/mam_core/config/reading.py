@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -20,6 +20,7 @@ from mam_core.errors import ConfigError, InvalidField
 
 _MAX_FILE_BYTES = 1024 * 1024
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_PARSED = (Kind.DURATION, Kind.CRON, Kind.ZONE)
 _SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -34,13 +35,15 @@ class _Wrong(Exception):
 # -- the three sources -------------------------------------------------------------------------
 
 
-def read_file(path: str) -> dict[KeyPath, Value]:
-    """Every setting of a file."""
+def read_file(path: str, tables: Collection[str] | None = None) -> dict[KeyPath, Value]:
+    """Every setting of a file; one outside of `tables`, where these are given, is refused."""
     text = _read_text(path)
     lines = _Lines(text)
     values: dict[KeyPath, Value] = {}
     try:
         for place, setting, raw in _settings_in(_parse(path, text)):
+            if tables is not None and place[0] not in tables:
+                raise _Wrong(f"cannot be said here; what can: {', '.join(tables)}", place[0])
             try:
                 value = checked(place, setting, raw, os.path.dirname(path))
             except _Wrong as wrong:
@@ -90,7 +93,7 @@ def read_flag(key: str, value: Any, cwd: str) -> Value:
 
 
 def check_together(values: Mapping[KeyPath, Value]) -> None:
-    """What no single key can get wrong: a group whose limits contradict each other."""
+    """What no single key can get wrong: groups that contradict themselves, half a schedule."""
     for group in sorted({place[1] for place in values if place[0] == "groups"}):
         limits = [
             (place, values[place])
@@ -103,6 +106,28 @@ def check_together(values: Mapping[KeyPath, Value]) -> None:
                     f"{low.where}, line {low.line}: {dotted(low_place)} is {low.value}, which is "
                     f"more than {dotted(high_place)}, {high.value}"
                 )
+    for place in sorted(place for place in values if place[0] == "needs"):
+        if not _is_name(place[1]):
+            raise _misplaced(values[place], place, "is no name of a variable")
+    for name in sorted({place[1] for place in values if place[0] == "schedules"}):
+        _check_schedule(name, values)
+
+
+def _check_schedule(name: str, values: Mapping[KeyPath, Value]) -> None:
+    said = {place[2]: values[place] for place in values if place[:2] == ("schedules", name)}
+    anywhere, at = next(iter(said.values())), ("schedules", name)
+    if ("every" in said) == ("cron" in said):
+        raise _misplaced(anywhere, at, "needs either every or cron")
+    template = said.get("template")
+    if template is None:
+        raise _misplaced(anywhere, at, "names no template")
+    if not any(place[:2] == ("templates", template.value) for place in values):
+        words = f"names {template.value!r}, and there is no such template"
+        raise _misplaced(template, (*at, "template"), words)
+
+
+def _misplaced(value: Value, place: KeyPath, words: str) -> ConfigError:
+    return ConfigError(f"{value.where}, line {value.line}: {dotted(place)} {words}")
 
 
 # -- a file, taken apart -----------------------------------------------------------------------
@@ -207,12 +232,17 @@ def checked(place: KeyPath, setting: Setting, value: Any, base: str) -> Any:
         return _store(value, base)
     if setting.kind is Kind.SIZE:
         return value if isinstance(value, int) else fields.parse_size(value)
+    if setting.kind in _PARSED:
+        try:
+            return _parsed(setting.kind, value)
+        except (ValueError, InvalidField) as problem:
+            raise _Wrong(f"is refused: {problem}") from None
     return tuple(value) if setting.kind in (Kind.WORDS, Kind.NAMES) else value
 
 
 def _fits(kind: Kind, value: Any) -> bool:
     match kind:
-        case Kind.TEXT | Kind.PATH | Kind.STORE:
+        case Kind.TEXT | Kind.PATH | Kind.STORE | Kind.DURATION | Kind.CRON | Kind.ZONE:
             return isinstance(value, str) and bool(value) and "\0" not in value
         case Kind.FLAG:
             return isinstance(value, bool)
@@ -285,6 +315,22 @@ def _field(place: KeyPath, value: Any, base: str) -> Any:
     except InvalidField as problem:
         raise _Wrong(f"is refused: {_after_colon(problem)}") from None
     return value if place[0] == "templates" else kept
+
+
+def _parsed(kind: Kind, text: str) -> Any:
+    """Raises ValueError with a sentence."""
+    from mam_core.schedules import cron
+
+    if kind is Kind.DURATION:
+        seconds = fields.parse_duration(text)
+        if seconds != int(seconds):
+            raise ValueError("it must be whole seconds")
+        return int(seconds)
+    if kind is Kind.ZONE:
+        cron.zone_named(text)
+    else:
+        cron.Cron.parse(text)
+    return text
 
 
 def _store(value: str, base: str) -> str:

@@ -7,51 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
+from mam_core.config.kinds import Kind as Kind
+from mam_core.config.kinds import Setting as Setting
+from mam_core.config.kinds import Table as Table
 from mam_core.config.loading import Config, Entry, KeyPath, Value
+from mam_core.config.safety_schema import SAFETY_TABLES
 from mam_core.fields import SETTABLE
 from mam_core.records import DEFAULT_IDLE_TIMEOUT_SEC, DEFAULT_TIMEOUT_SEC, REDACTED
-
-
-class Kind(StrEnum):
-    """What a value may be."""
-
-    TEXT = "a text"
-    FLAG = "true or false"
-    COUNT = "a whole number, not negative"
-    NUMBER = "a positive number"
-    SECONDS = "a positive number of seconds"
-    SIZE = 'a size such as "8G", or bytes'
-    PORT = "a port between 1 and 65535"
-    PATH = "a path"  #: relative to the file that says it
-    WORDS = "a list of texts"
-    NAMES = "a list of names of variables"
-    PAIRS = "a table of texts"
-    STORE = "files, sqlite:PATH or postgresql://…"  #: a path is relative to the file
-    FIELD = "what `mam register` takes"  #: checked as the record's own field
-
-
-class Setting(NamedTuple):
-    """One key."""
-
-    kind: Kind
-    meaning: str
-    default: Any = None  #: None: decided where it is used
-    choices: tuple[str, ...] = ()
-    secret: bool = False
-    in_file: bool = True  #: False: by environment only
-
-
-class Table(NamedTuple):
-    """One table of the file."""
-
-    meaning: str
-    settings: Mapping[str, Setting]
-    named: bool = False  #: ``[table.NAME]``: the same settings once for each name
-    any_key: Setting | None = None  #: keys that only their user knows
-
 
 _TEXT, _SECONDS, _PATH, _FIELD = Kind.TEXT, Kind.SECONDS, Kind.PATH, Kind.FIELD
 
@@ -218,6 +182,7 @@ TABLES: Mapping[str, Table] = {
         {},
         any_key=Setting(_TEXT, "the key of this action"),
     ),
+    **SAFETY_TABLES,
 }
 
 #: The defaults that are fields of a job's record.

@@ -136,6 +136,52 @@ class ConsoleSettings:
     columns: tuple[str, ...] | None
 
 
+@frozen
+class ScheduleSettings:
+    """``[schedules.NAME]``; one of `every` and `cron` is there."""
+
+    every: float | None
+    cron: str | None
+    timezone: str | None
+    template: str
+    overlap: bool
+    catch_up: bool
+
+
+@frozen
+class DeploySettings:
+    """``[deploy]``; None means that a step runs nothing of the user's."""
+
+    pull: tuple[str, ...] | None
+    verify: tuple[str, ...] | None
+    upgrade: tuple[str, ...] | None
+    restart: tuple[str, ...] | None
+    monitor: tuple[str, ...] | None
+    group: str | None
+    agent_session: str | None
+    timeout_sec: float
+
+
+@frozen
+class AuditSettings:
+    """``[audits.NAME]``"""
+
+    command: tuple[str, ...] | None
+    timeout_sec: float
+    meaning: str | None
+    issue: str | None
+
+
+@frozen
+class HostSettings:
+    """``[hosts.NAME]``; None means that nobody said."""
+
+    cores: int | None
+    memory: int | None
+    groups: tuple[str, ...] | None
+    note: str | None
+
+
 _RECORDS: Mapping[str, type[Any]] = {
     "defaults": Defaults,
     "store": StoreSettings,
@@ -146,6 +192,10 @@ _RECORDS: Mapping[str, type[Any]] = {
     "autoscale": AutoscaleSettings,
     "notify": NotifySettings,
     "console": ConsoleSettings,
+    "schedules": ScheduleSettings,
+    "deploy": DeploySettings,
+    "audits": AuditSettings,
+    "hosts": HostSettings,
 }
 
 

@@ -1,4 +1,4 @@
-"""What every long-lived command does on the side: keep the broker, relay events, sweep, scale."""
+"""What every long-lived command does on the side: broker, relay, sweep, schedules, slots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def on_duty(
     config_path: str | None = None,
     allow_network: bool = False,
 ) -> Iterator[Kept]:
-    """While the block lasts the embedded broker runs, the outbox is drained, lost jobs are found.
+    """While the block lasts the embedded broker runs, the outbox is drained, lost jobs are found,
+    and schedules register theirs.
 
     None of it has to succeed: what cannot be had is a warning, and the registry tells the rest.
     """
@@ -32,6 +33,7 @@ def on_duty(
     from mam_core.operations.autoscaling import autoscaling
     from mam_core.operations.broker import keep_broker
     from mam_core.operations.relay import leave_behind, new_relay
+    from mam_core.operations.schedule import scheduling
     from mam_core.operations.sweeping import sweeping
 
     stop = threading.Event()
@@ -45,7 +47,8 @@ def on_duty(
 
     sweeps = sweeping(registry_path, config, allow_network=allow_network)
     scales = autoscaling(registry_path, config, allow_network=allow_network)
-    with keep_broker(registry_path, config) as kept, sweeps, scales:
+    schedules = scheduling(registry_path, config, allow_network=allow_network)
+    with keep_broker(registry_path, config) as kept, sweeps, scales, schedules:
         thread = threading.Thread(target=relay, name="mam-relay", daemon=True)
         thread.start()
         try:

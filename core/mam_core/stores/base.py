@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mam_core.audit import AuditLine
 from mam_core.audit_base import Audit
@@ -35,13 +35,14 @@ class GateKind(StrEnum):
     AGENT = "agent"
     GROUP = "group"
     NODE = "node"  #: what a host may claim, whichever job that would be
+    SCHEDULE = "schedule"  #: what the clock would register; every schedule where it has no name
 
 
 class Gate(NamedTuple):
     """A pause: who closed it, when, why, and until when if that is known."""
 
     kind: GateKind
-    name: str  #: empty for `GateKind.ALL`
+    name: str  #: empty for `GateKind.ALL`, and for all schedules
     since: str
     by: str = ""
     why: str = ""
@@ -49,25 +50,30 @@ class Gate(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """All that holds claims back for more than one job: pauses, and slots changed while running."""
+    """All that is kept about more than one job: pauses, slots changed while running, and up to
+    which moment each schedule is settled."""
 
     closed: tuple[Gate, ...] = ()
     slots: Mapping[str, int] = MappingProxyType({})
+    schedules: Mapping[str, Mapping[str, Any]] = MappingProxyType({})  #: see ``schedules.memory``
 
     def find(self, kind: GateKind, name: str) -> Gate | None:
         return next((g for g in self.closed if (g.kind, g.name) == (kind, name)), None)
 
     def without(self, kind: GateKind, name: str) -> Gates:
         kept = tuple(g for g in self.closed if (g.kind, g.name) != (kind, name))
-        return Gates(kept, self.slots)
+        return self._replace(closed=kept)
 
     def with_gate(self, gate: Gate) -> Gates:
-        return Gates((*self.without(gate.kind, gate.name).closed, gate), self.slots)
+        return self._replace(closed=(*self.without(gate.kind, gate.name).closed, gate))
+
+    def with_schedule(self, name: str, memory: Mapping[str, Any]) -> Gates:
+        return self._replace(schedules={**self.schedules, name: memory})
 
     def with_slots(self, group: str, slots: int | None) -> Gates:
         """None: as the settings have them."""
         others = {name: count for name, count in self.slots.items() if name != group}
-        return Gates(self.closed, others if slots is None else {**others, group: slots})
+        return self._replace(slots=others if slots is None else {**others, group: slots})
 
 
 class Paper(StrEnum):

@@ -1,4 +1,4 @@
-"""``.gates``: pauses and slots of the files store, as one small JSON file."""
+"""``.gates``: pauses, slots and schedules of the files store, as one small JSON file."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ def decode_gates(data: bytes, where: str) -> Gates:
             for gate in parsed["closed"]
         )
         slots = {str(name): int(count) for name, count in parsed["slots"].items()}
+        schedules = {str(name): dict(kept) for name, kept in parsed.get("schedules", {}).items()}
     except (MamError, KeyError, TypeError, ValueError, AttributeError) as problem:
         raise StoreError(
             f"{where} cannot be read, and nobody knows what is paused: {problem}; "
             "`mam resume --all` writes it anew"
         ) from None
-    return Gates(closed, slots)
+    return Gates(closed, slots, schedules)
 
 
 def encode_gates(gates: Gates) -> bytes:
@@ -68,4 +69,7 @@ def encode_gates(gates: Gates) -> bytes:
         }
         for gate in gates.closed
     ]
-    return codec.dumps({"closed": closed, "slots": dict(gates.slots)})
+    kept: dict[str, object] = {"closed": closed, "slots": dict(gates.slots)}
+    if gates.schedules:
+        kept["schedules"] = {name: dict(memory) for name, memory in gates.schedules.items()}
+    return codec.dumps(kept)

@@ -1,0 +1,201 @@
+"""Look at the schedules, run one now, hold them back; and run all while a command lives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from mam_core.audit import warn
+from mam_core.clock import stamp
+from mam_core.config import Config
+from mam_core.errors import ConfigError, MamError, RegistryMissing
+from mam_core.fields import check_text, parse_moment
+from mam_core.registry import Registry
+from mam_core.schedules.due import Memory, Missed, Schedule
+from mam_core.schedules.firing import Fired, due, pause_of, run_now, settle
+from mam_core.stores.base import Gate, GateKind, Gates
+from mam_core.wiring import open_registry
+
+#: So often the clock and the pauses are looked at while nothing is due sooner.
+LOOK_SEC = 5.0
+_SOONEST_SEC = 0.05
+
+
+class Standing(NamedTuple):
+    """One schedule as it stands."""
+
+    schedule: Schedule
+    next: str | None  #: None while it is paused, or when it never comes again
+    pause: Gate | None
+    memory: Memory | None
+    missed: tuple[Missed, ...]  #: the newest, those included that nobody has settled yet
+    missed_count: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        known = self.memory
+        return {
+            "name": self.schedule.name,
+            "rule": self.schedule.rule,
+            "template": self.schedule.template,
+            "next": self.next,
+            "paused": self.pause._asdict() if self.pause else None,
+            "last_job": known.job_id or None if known else None,
+            "last_at": known.at or None if known else None,
+            "missed": self.missed_count,
+            "missed_at": [one._asdict() for one in self.missed],
+        }
+
+
+def named(config: Config, names: Sequence[str] = ()) -> list[Schedule]:
+    """Those of the settings, or these of them; raises `ConfigError` for one there is not."""
+    known = config.schedules
+    for name in names:
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise ConfigError(f"there is no schedule {name!r}; schedules: {there}")
+    return [Schedule.of(name, known[name]) for name in sorted(names or known)]
+
+
+def standing(registry: Registry, config: Config) -> list[Standing]:
+    """How each stands at this moment. Nothing is settled by looking."""
+    gates, now = _gates(registry), registry.clock.now()
+    found = []
+    for schedule in named(config):
+        pause = pause_of(gates, schedule.name, now)
+        memory = Memory.read(gates.schedules.get(schedule.name))
+        looked = due(schedule, gates, now)
+        shown = looked.memory if looked else memory
+        at = None if pause else schedule.after(now)
+        found.append(
+            Standing(
+                *(schedule, None if at is None else stamp(at), pause, memory),
+                *(shown.missed if shown else (), shown.missed_count if shown else 0),
+            )
+        )
+    return found
+
+
+def run(
+    registry: Registry, config: Config, names: Sequence[str], *, overlap: bool = False
+) -> list[Fired]:
+    """Jobs of these now; without names, of all those that are due."""
+    if names:
+        return [run_now(registry, config, one, overlap=overlap) for one in named(config, names)]
+    return [settle(registry, config, one) for one in named(config)]
+
+
+def pause(
+    registry: Registry,
+    config: Config,
+    names: Sequence[str],
+    why: str = "",
+    until: str | None = None,
+) -> None:
+    """Nothing is registered by these, or by any where none is named."""
+    check_text("why", why)
+    chosen = [one.name for one in named(config, names)] if names else [""]
+    moment = stamp(_moment(until, registry.clock.now())) if until is not None else None
+    for name in chosen:
+        registry.pause(GateKind.SCHEDULE, name, why=why, until=moment)
+
+
+def resume(registry: Registry, config: Config, names: Sequence[str]) -> bool:
+    """Go on from now: what passed meanwhile was not missed. False when none of them was paused."""
+    now = registry.clock.now()
+    chosen = [one.name for one in named(config, names)] if names else [""]
+    with registry.store.transaction(create=True) as tx:
+        gates = tx.gates_to_change()
+        paused = [name for name in chosen if gates.find(GateKind.SCHEDULE, name)]
+        for name in paused:
+            gates = gates.without(GateKind.SCHEDULE, name)
+        about = named(config, names) if paused else []
+        for schedule in about:
+            memory = Memory.read(gates.schedules.get(schedule.name)) or Memory("")
+            settled = max(memory.until, stamp(now))
+            kept = memory._replace(until=settled, rule=schedule.rule)
+            gates = gates.with_schedule(schedule.name, kept.to_dict())
+        if paused:
+            tx.set_gates(gates)
+    return bool(paused)
+
+
+def _moment(text: str, now: float) -> float:
+    try:
+        return parse_moment(text, now)
+    except ValueError as problem:
+        raise ConfigError(f"until: {problem}") from None
+
+
+def _gates(registry: Registry) -> Gates:
+    try:
+        return registry.store.facts().gates()
+    except RegistryMissing:
+        return Gates()
+
+
+# -- while a command lives ---------------------------------------------------------------------
+
+
+@contextmanager
+def scheduling(
+    registry_path: str, config: Config, *, allow_network: bool = False
+) -> Iterator[None]:
+    """While the block lasts, schedules are run; what hinders one is a warning, and tried again."""
+    if not config.schedules:
+        yield
+        return
+    stop = threading.Event()
+
+    def go() -> None:
+        try:
+            opened = open_registry(registry_path, config=config, allow_network=allow_network)
+            with opened as registry:
+                _go_on(registry, config, stop)
+        except Exception as problem:  # a thread has nobody else to tell
+            warn(f"schedules are not run: {problem}")
+
+    thread = threading.Thread(target=go, name="mam-schedules", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _go_on(registry: Registry, config: Config, stop: threading.Event) -> None:
+    schedules = named(config)
+    said: dict[str, str] = {}
+    while True:
+        for schedule in schedules:
+            try:
+                _look(registry, config, schedule)
+                said.pop(schedule.name, None)
+            except MamError as problem:
+                if said.get(schedule.name) != problem.message:
+                    said[schedule.name] = problem.message
+                    warn(f"schedule {schedule.name} is not run: {problem.message}")
+        if stop.wait(_pause_sec(schedules, registry.clock.now())):
+            return
+
+
+def _look(registry: Registry, config: Config, schedule: Schedule) -> None:
+    """Without a lock first: most looks find nothing to do."""
+    looked = due(schedule, _gates(registry), registry.clock.now())
+    if looked is None or not looked.is_new:
+        return
+    fired = settle(registry, config, schedule)
+    if fired.missed_count:
+        newest = fired.missed[-1]
+        warn(
+            f"schedule {schedule.name} missed {fired.missed_count}, the last at {newest.at}: "
+            f"{newest.why}"
+        )
+
+
+def _pause_sec(schedules: Sequence[Schedule], now: float) -> float:
+    soon = [at for one in schedules if (at := one.after(now)) is not None]
+    return max(_SOONEST_SEC, min([LOOK_SEC, *(at - now for at in soon)]))

@@ -1,0 +1,140 @@
+"""Which moments of a schedule are due, missed or settled: time goes in, a decision comes out.
+
+Nothing here reads a clock or writes anything. A schedule is *settled* up to a moment; whatever
+happens, no moment at or before that is ever due again. So two processes, a kill between them or a
+clock that goes back cannot make one twice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mam_core.clock import parse_stamp, stamp
+from mam_core.schedules.cron import Cron, Zone, zone_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mam_core.config.tables import ScheduleSettings
+
+#: Noticed so late, a moment is still on time: long-lived commands look every few seconds.
+GRACE_SEC = 60.0
+#: A clock that was set back further than this was wrong before: the schedule begins anew.
+SET_BACK_SEC = 86400.0
+#: Of those that were missed so many are named, the newest; so far back they are looked for.
+NAMED = 10
+REACH_SEC = 35 * 86400.0
+
+
+class Schedule(NamedTuple):
+    """One ``[schedules.NAME]``."""
+
+    name: str
+    template: str
+    every: float | None
+    cron: Cron | None
+    zone: Zone
+    rule: str  #: as a person would say it
+    overlap: bool = False
+    catch_up: bool = False
+
+    @classmethod
+    def of(cls, name: str, settings: ScheduleSettings) -> Schedule:
+        cron = Cron.parse(settings.cron) if settings.cron else None
+        zone = zone_named(settings.timezone) if settings.timezone else None
+        rule = settings.cron or f"every {settings.every:g} s"
+        if settings.cron and settings.timezone:
+            rule += f" {settings.timezone}"
+        return cls(
+            *(name, settings.template, settings.every, cron, zone, rule),
+            *(settings.overlap, settings.catch_up),
+        )
+
+    def moments(self, since: float) -> Iterator[float]:
+        """Those later than `since`, in order."""
+        if self.cron is not None:
+            yield from self.cron.moments(since, self.zone)
+            return
+        assert self.every is not None
+        count = since // self.every
+        while True:
+            count += 1
+            yield count * self.every
+
+    def after(self, moment: float) -> float | None:
+        return next(self.moments(moment), None)
+
+
+class Missed(NamedTuple):
+    """A moment without a job, and why there is none."""
+
+    at: str
+    why: str
+
+
+class Memory(NamedTuple):
+    """What is kept of a schedule between two looks, beside the pauses of the registry."""
+
+    until: str  #: settled up to here
+    rule: str = ""
+    job_id: str = ""  #: the job that it registered last
+    at: str = ""  #: the moment that this was for
+    missed: tuple[Missed, ...] = ()  #: the newest
+    missed_count: int = 0  #: in all
+
+    @classmethod
+    def read(cls, kept: Mapping[str, Any] | None) -> Memory | None:
+        """None where nothing is kept, or nothing that can be read: it begins anew."""
+        try:
+            if kept is None or parse_stamp(kept["until"]) < 0:
+                return None
+            missed = tuple(Missed(str(at), str(why)) for at, why in kept.get("missed", ()))
+            rule, job_id, at = (str(kept.get(name, "")) for name in ("rule", "job_id", "at"))
+            count = int(kept.get("missed_count", 0))
+            return cls(kept["until"], rule, job_id, at, missed, count)
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self._asdict(), "missed": [list(one) for one in self.missed]}
+
+    def with_missed(self, found: list[Missed], count: int) -> Memory:
+        named = (*self.missed, *found)[-NAMED:]
+        return self._replace(missed=named, missed_count=self.missed_count + count)
+
+
+class Due(NamedTuple):
+    """What one look at the clock comes to."""
+
+    memory: Memory  #: as it is to be kept, but for the job
+    is_new: bool  #: something is to be written
+    fire: float | None = None  #: the moment for which a job is to be registered
+
+
+def decide(schedule: Schedule, known: Memory | None, now: float, *, open_since: float = 0.0) -> Due:
+    """What is due. Of several moments only the newest is; one that passed before `open_since`,
+    while the schedule was paused, counts for nothing."""
+    if known is None or parse_stamp(known.until) > now + SET_BACK_SEC:
+        began = (known or Memory(""))._replace(until=stamp(now), rule=schedule.rule)
+        return Due(began, True)
+    since = max(parse_stamp(known.until), open_since, now - REACH_SEC)
+    if known.rule != schedule.rule:
+        since = max(since, now - GRACE_SEC)  # another rule has missed nothing yet
+    passed = takewhile(lambda moment: moment <= now, schedule.moments(since))
+    last: deque[float] = deque(maxlen=NAMED + 1)
+    count = 0
+    for moment in passed:
+        last.append(moment)
+        count += 1
+    if not last:
+        return Due(known, False)
+    newest = last[-1]
+    is_on_time = now - newest <= GRACE_SEC or schedule.catch_up
+    late = list(last)[:-1] if is_on_time else list(last)
+    missed = [Missed(stamp(moment), "nobody was there to register it") for moment in late]
+    kept = known.with_missed(missed, count - is_on_time)
+    kept = kept._replace(until=stamp(newest), rule=schedule.rule)
+    return Due(kept, True, newest if is_on_time else None)
