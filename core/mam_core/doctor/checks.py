@@ -6,12 +6,14 @@ A new one is a function in the module of its area, and a line here.
 from __future__ import annotations
 
 from mam_core.doctor import (
+    artifacts,
     broker,
     jobs,
     leavings,
     machine,
     place,
     processes,
+    rules,
     sessions,
     store,
     trees,
@@ -30,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     Check(Area.REGISTRY, "disk", place.disk, is_about_registry=False, twice=False),
     Check(Area.REGISTRY, "permissions", place.permissions),
     Check(Area.REGISTRY, "records", place.readable),
+    Check(Area.REGISTRY, "size of the records", place.records, twice=False),
     Check(Area.REGISTRY, "prompt files", leavings.prompts),
     Check(Area.REGISTRY, "temp files", leavings.temp_files),
     Check(Area.REGISTRY, "events on their way", leavings.events),
@@ -42,4 +45,17 @@ CHECKS: tuple[Check, ...] = (
     Check(Area.PROCESSES, "agents of jobs that run", processes.orphans),
     Check(Area.WORKTREES, "of sessions", trees.of_sessions),
     Check(Area.WORKTREES, "of nobody", trees.of_nobody),
+    Check(Area.RULES, "variables", rules.variables, is_about_registry=False, twice=False),
+    Check(Area.RULES, "this host", rules.host, is_about_registry=False, twice=False),
+)
+
+#: What an audit asks: of the above what is about work, and what costs more than a look.
+AUDITED: tuple[Check, ...] = (
+    *(
+        check
+        for check in CHECKS
+        if check.area in (Area.REGISTRY, Area.SESSIONS, Area.JOBS, Area.PROCESSES, Area.RULES)
+    ),
+    Check(Area.JOBS, "artifacts of completed jobs", artifacts.kept, twice=False),
+    Check(Area.RULES, "audits", rules.commands, is_about_registry=False, twice=False),
 )

@@ -26,6 +26,7 @@ class Area(StrEnum):
     JOBS = "jobs"
     PROCESSES = "processes"
     WORKTREES = "worktrees"
+    RULES = "rules"
 
 
 class Severity(StrEnum):

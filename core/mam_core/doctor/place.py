@@ -26,6 +26,8 @@ _MEBIBYTE = 2**20
 _TOO_LITTLE = 64 * _MEBIBYTE
 _LITTLE = 1024 * _MEBIBYTE
 _FEW_INODES = 1000
+#: So much is worth a word: the state that once slowed a queue down sixtyfold was of this size.
+_MANY = 50 * 1000 * 1000
 _RECORD = ".json"
 
 
@@ -140,6 +142,29 @@ def disk(look: Look) -> Iterator[Finding]:
             yield warning(Area.REGISTRY, "disk", words)
         else:
             yield ok(Area.REGISTRY, "disk", words)
+
+
+def records(look: Look) -> Iterator[Finding]:
+    """Claims do not slow down with what is over, and a folder to carry, back up and list does."""
+    held = _size_of_records(look)
+    if held is not None and held > _MANY:
+        words = f"the records are {_size(held)}; `mam clean --older-than 7d` takes out what is over"
+        yield warning(Area.REGISTRY, "records", words, rule="size")
+
+
+def _size_of_records(look: Look) -> int | None:
+    """None for a database on another host, whose keeper looks after that."""
+    url = look.registry.store.url
+    if url.startswith("sqlite:"):
+        return os.stat(url.removeprefix("sqlite:")).st_size
+    if url:
+        return None
+    with Folder.open(look.ground.registry_path) as folder, folder.entries() as entries:
+        return sum(
+            entry.stat(follow_symlinks=False).st_size
+            for entry in entries
+            if entry.name.endswith(_RECORD)
+        )
 
 
 def _existing(path: str) -> str:
