@@ -41,9 +41,18 @@ class Ended(NamedTuple):
 
 
 def run_bounded(
-    argv: Sequence[str], workdir: str, environ: Mapping[str, str], timeout_sec: float
+    argv: Sequence[str],
+    workdir: str,
+    environ: Mapping[str, str],
+    timeout_sec: float,
+    *,
+    holding: Sequence[int] = (),
 ) -> Ended:
-    """Run it and wait. Raises OSError where it cannot be started."""
+    """Run it and wait. Raises OSError where it cannot be started.
+
+    `holding` are open files that it has as well: a lock lasts until it has ended, should we be
+    killed before.
+    """
     interrupts = _HeldInterrupts()
     try:
         process = subprocess.Popen(
@@ -54,6 +63,7 @@ def run_bounded(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=holding,
         )
     except BaseException:
         interrupts.release()
