@@ -26,7 +26,8 @@ ISSUE_VERBS = (  # noqa: SIM905 — as the issue lists them
     "register list get status pick logs verify cancel retry edit clean pause resume heartbeat "
     "publish watch wait submit work relay migrate broker config why completion "
     "diff say answer interrupt broadcast spawn sessions attach stop restore doctor "
-    "console demo export attention replay nodes node output dispatch group capacity"
+    "console demo export attention replay nodes node output dispatch group capacity "
+    "schedule audit deploy"
 ).split()
 
 

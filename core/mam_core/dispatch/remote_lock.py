@@ -7,6 +7,7 @@ TEMP`` puts a file that was brought meanwhile in place, anything else changes no
 It never holds the lock longer than its limit, whatever becomes of whoever asked.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -32,7 +33,7 @@ def main(path: str, wait_sec: float, hold_sec: float) -> None:
     try:
         held(lock, path, temp, hold_sec)
     finally:
-        if os.path.exists(temp):
+        with contextlib.suppress(FileNotFoundError):  # it became the file
             os.unlink(temp)
         os.pwrite(lock, b" " * HOLDER, 0)
 
