@@ -98,6 +98,16 @@ class Everywhere:
 
         self._console.push_screen(DeedsScreen(list(self._console.desk.deeds)))
 
+    def _do_audit(self) -> None:
+        from mam_tui.screens.page import audit_page
+
+        self._console.push_screen(audit_page(self._console))
+
+    def _do_schedules(self) -> None:
+        from mam_tui.screens.page import schedules_page
+
+        self._console.push_screen(schedules_page(self._console))
+
     def _do_suspend(self) -> None:
         self._console.action_suspend_process()
 

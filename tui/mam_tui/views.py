@@ -119,7 +119,7 @@ VIEWS: Mapping[str, ViewKind] = {
         ),
         ViewKind(
             *("history", "7", "every job that ever was, and who did what", _history),
-            aliases=("hi", "audit"),
+            aliases=("hi",),
         ),
         ViewKind(
             *("graph", "8", "what comes after what, and what holds it back", _graph),

@@ -7,19 +7,17 @@ import shlex
 import shutil
 from collections.abc import Iterator
 
-from mam_core.cli.audit import lines
 from mam_core.cli.context import Context
 from mam_core.cli.parser import json_option
 from mam_core.cli.questions import ask, can_ask
 from mam_core.cli.terminal import flush_stdout, is_terminal, put, put_json, say
 from mam_core.cli.usage import UsageError
 from mam_core.operations.audit_report import Report
+from mam_core.operations.audit_text import audit_lines
 from mam_core.operations.deploy import Plan, abandon, commands, deploy, rehearse
 from mam_core.operations.deploy_state import Choice, Deploy, Step
 from mam_core.operations.doctor import Ground
 from mam_core.safe_text import one_line
-
-_UNBOUNDED = 1_000_000
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +87,7 @@ def _rehearsed(args: argparse.Namespace, ground: Ground) -> int:
             {"audit": report.to_dict(), "commands": commands(ground), "unfinished": unfinished}
         )
         return 0
-    put([*lines(report, _width()), "", *_steps(ground, begun)])
+    put([*audit_lines(report, _width()), "", *_steps(ground, begun)])
     flush_stdout()
     if begun is not None:
         say(f"the deploy of {begun.deploy_id} is not over: --run --resume goes on with it")
@@ -125,7 +123,7 @@ class _Person:
 
     def audited(self, report: Report) -> None:
         if not self._quiet:
-            put(lines(report, _width()))
+            put(audit_lines(report, _width()))
             flush_stdout()
 
     def tell(self, words: str) -> None:
@@ -138,5 +136,5 @@ class _Person:
             return False
 
 
-def _width() -> int:
-    return shutil.get_terminal_size().columns if is_terminal() else _UNBOUNDED
+def _width() -> int | None:
+    return shutil.get_terminal_size().columns if is_terminal() else None

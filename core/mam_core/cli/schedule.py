@@ -11,8 +11,8 @@ from mam_core.cli.parser import json_option
 from mam_core.cli.terminal import is_terminal, put, put_ids, put_json, say
 from mam_core.cli.usage import UsageError
 from mam_core.operations import schedule
-from mam_core.operations.schedule import Standing, pause, resume, standing
-from mam_core.table import Column, render
+from mam_core.operations.schedule import pause, resume, standing
+from mam_core.operations.schedule_text import missed_lines, table_lines
 
 #: By act: the options that mean something there.
 _TAKEN: dict[str, tuple[str, ...]] = {
@@ -21,7 +21,6 @@ _TAKEN: dict[str, tuple[str, ...]] = {
     "pause": ("all", "why", "until"),
     "resume": ("all",),
 }
-_UNBOUNDED = 1_000_000
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -62,32 +61,10 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     if not found:
         say("there are no schedules: [schedules.NAME] of mam.toml makes one")
         return 0
-    width = shutil.get_terminal_size().columns if is_terminal() else _UNBOUNDED
-    put(render(_columns(found), width))
-    for one in found:
-        if one.missed:
-            last = one.missed[-1]
-            say(f"{one.schedule.name} missed {one.missed_count}: {last.at}, {last.why}")
+    put(table_lines(found, shutil.get_terminal_size().columns if is_terminal() else None))
+    for sentence in missed_lines(found):
+        say(sentence)
     return 0
-
-
-def _columns(found: list[Standing]) -> list[Column]:
-    memories = [one.memory for one in found]
-    return [
-        Column("NAME", [one.schedule.name for one in found]),
-        Column("RULE", [one.schedule.rule for one in found], flexible=True),
-        Column("TEMPLATE", [one.schedule.template for one in found], flexible=True),
-        Column("NEXT", [_next(one) for one in found]),
-        Column("LAST", [memory.at if memory and memory.at else "-" for memory in memories]),
-        Column("JOB", [memory.job_id if memory and memory.job_id else "-" for memory in memories]),
-        Column("MISSED", [str(one.missed_count) for one in found]),
-    ]
-
-
-def _next(one: Standing) -> str:
-    if one.pause is not None:
-        return f"paused until {one.pause.until}" if one.pause.until else "paused"
-    return one.next or "never"
 
 
 def _run(args: argparse.Namespace, context: Context) -> int:

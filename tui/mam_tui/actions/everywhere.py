@@ -61,6 +61,15 @@ EVERYWHERE: tuple[Action, ...] = (
     Action(
         "screenshot", "", "picture of the screen, as SVG", Place.EVERYWHERE, aliases=("S", "shot")
     ),
+    Action("audit", "", "what is out of order", Place.EVERYWHERE, only_now=True, aliases=("A",)),
+    Action(
+        "schedules",
+        "",
+        "what the clock registers",
+        Place.EVERYWHERE,
+        only_now=True,
+        aliases=("s", "cron"),
+    ),
     Action("log", "at", "what was done here", Place.EVERYWHERE),
     Action("back", "escape", "back", Place.EVERYWHERE),
     Action("last-view", "minus", "the view before", Place.EVERYWHERE),
