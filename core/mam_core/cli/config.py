@@ -28,9 +28,17 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="one setting (broker.host) or a table (broker); `path`: the files in force",
     )
     json_option(parser)
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON schema of mam.toml, for editors"
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    if args.schema:  # also where the settings in force are not in order
+        from mam_core.config.json_schema import json_schema
+
+        put_json(json_schema())
+        return 0
     flags = {"store.registry_dir": context.registry_dir} if context.registry_dir else None
     config = load(context.config, flags=flags)
     for notice in config.notices:

@@ -88,6 +88,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "show the console at work, on a throw-away registry with simulated agents"),
     "audit": ("audit", "count what runs, waits and failed, and name what is out of order"),
     "deploy": ("deploy", "bring new code in, step by step, never without an audit"),
+    "init": ("init", "write a commented mam.toml for this folder"),
     "doctor": ("doctor", "find what is out of step, and mend it with --fix"),
     "config": ("config", "print every setting and where it comes from"),
     "completion": ("completion", "print the completion script of bash, zsh or fish"),
