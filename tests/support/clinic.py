@@ -29,7 +29,7 @@ from tests.support.patience import eventually
 from tests.support.sessions import SessionShop
 from tests.support.tmux import private_tmux
 
-SURROUNDINGS = (Area.MACHINE, Area.AGENTS)
+SURROUNDINGS = (Area.MACHINE, Area.TERMINAL, Area.AGENTS)
 
 
 class Clinic(SessionShop):

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from mam_core.config import load
-from mam_core.doctor import broker, machine, place
+from mam_core.doctor import agents, broker, machine, place
 from mam_core.doctor.findings import Area, Check, Finding, Severity, ok, problem
 from mam_core.doctor.ground import Ground, Look, options_of_worker
 from mam_core.errors import StoreError
@@ -52,7 +52,7 @@ class TestMachine:
         for check in (machine.git, machine.tmux, broker.program):
             (said,) = worst(check(Look(ground)))
             assert said.severity is Severity.WARNING
-        (others,) = worst(machine.agents(Look(ground)))
+        (others,) = worst(agents.found(Look(ground)))
         assert "claude-code" in others.words
 
     @pytest.mark.parametrize(

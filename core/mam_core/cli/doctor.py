@@ -92,6 +92,8 @@ def _lines(answers: Sequence[Answer]) -> Iterator[str]:
             )
             for fix in finding.fix.choices if finding.fix else ():
                 yield f"  {'':{_WIDE}}    fix: {one_line(fix.words)}"
+            if finding.advice:
+                yield f"  {'':{_WIDE}}    do: {one_line(finding.advice)}"
 
 
 def _painted(severity: Severity) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -17,12 +18,14 @@ from mam_core.doctor.ground import Ground, Look
 from mam_core.errors import MamError
 from mam_core.events.connection import is_embedded_meant
 from mam_core.events.embedded import BrokerFolder
+from mam_core.events.handshake import ACCEPTED, connack
 from mam_core.events.running import Running, read_running
 from mam_core.events.servers import NoBroker, choose
 from mam_core.events.watcher import KEEP, LOCK, RUNNING
 from mam_core.operations.broker import status
 
 _AREA = Area.BROKER
+_PATIENCE_SEC = 3.0
 
 
 def program(look: Look) -> Iterator[Finding]:
@@ -33,9 +36,41 @@ def program(look: Look) -> Iterator[Finding]:
     try:
         server, found = choose()
     except NoBroker as trouble:
-        yield warning(_AREA, "program", trouble.message)
+        advice = "install mosquitto, or name a broker in mam.toml; jobs run all the same"
+        yield warning(_AREA, "program", trouble.message, advice=advice)
     else:
         yield ok(_AREA, "program", f"{server.name} {found.version}, {found.path}")
+
+
+def answers(look: Look) -> Iterator[Finding]:
+    """A broker that somebody named: is anybody there, and are we let in?
+
+    Of one that talks TLS only the port is tried; certificates are the client's business.
+    """
+    settings = look.ground.config.broker
+    if is_embedded_meant(look.ground.config) or settings.host is None:
+        yield ok(_AREA, "address", "the registry's own; a command that stays starts it")
+        return
+    where = f"{settings.host}:{settings.port}"
+    advice = "start it, or mend [broker] in mam.toml; events wait on disk until then"
+    try:
+        if settings.tls:
+            socket.create_connection((settings.host, settings.port), _PATIENCE_SEC).close()
+            yield ok(_AREA, "answer", f"something listens on {where}")
+            return
+        code = connack(
+            settings.host, settings.port, settings.username, settings.secret(), _PATIENCE_SEC
+        )
+    except OSError as trouble:
+        words = f"{where} does not answer: {trouble.strerror or trouble}"
+        yield warning(_AREA, "answer", words, rule="answer", advice=advice)
+        return
+    if code == ACCEPTED:
+        yield ok(_AREA, "answer", f"{where} lets us in")
+    else:
+        words = f"{where} turns us away (CONNACK {code})"
+        advice = "look at username and password_file of [broker]"
+        yield warning(_AREA, "answer", words, rule="answer", advice=advice)
 
 
 def state(look: Look) -> Iterator[Finding]:
@@ -70,7 +105,9 @@ def state(look: Look) -> Iterator[Finding]:
 
 def _down(words: str) -> Finding:
     """Whoever keeps it tries again and again, and has said why it does not start."""
-    return warning(_AREA, "running", f"{words}, though a command keeps it", rule="down")
+    advice = "`mam broker` in a terminal shows why it does not start; jobs run all the same"
+    words = f"{words}, though a command keeps it"
+    return warning(_AREA, "running", words, rule="down", advice=advice)
 
 
 def _is_locked(home: BrokerFolder, name: str) -> bool:

@@ -6,8 +6,10 @@ A new one is a function in the module of its area, and a line here.
 from __future__ import annotations
 
 from mam_core.doctor import (
+    agents,
     artifacts,
     broker,
+    clock,
     jobs,
     leavings,
     machine,
@@ -16,6 +18,7 @@ from mam_core.doctor import (
     rules,
     sessions,
     store,
+    terminal,
     trees,
 )
 from mam_core.doctor.findings import Area, Check
@@ -26,7 +29,14 @@ CHECKS: tuple[Check, ...] = (
     Check(Area.MACHINE, "tmux", machine.tmux, is_about_registry=False),
     Check(Area.MACHINE, "git", machine.git, is_about_registry=False, twice=False),
     Check(Area.MACHINE, "system", machine.kernel, is_about_registry=False, twice=False),
-    Check(Area.AGENTS, "profiles", machine.agents, is_about_registry=False, twice=False),
+    Check(Area.MACHINE, "packages", machine.packages, is_about_registry=False, twice=False),
+    Check(Area.MACHINE, "clock", clock.wall, is_about_registry=False, twice=False),
+    Check(Area.MACHINE, "jobs from the future", clock.ahead),
+    Check(Area.TERMINAL, "kind", terminal.kind, is_about_registry=False, twice=False),
+    Check(Area.TERMINAL, "characters", terminal.characters, is_about_registry=False, twice=False),
+    Check(Area.TERMINAL, "tmux around it", terminal.around, is_about_registry=False, twice=False),
+    Check(Area.AGENTS, "profiles", agents.found, is_about_registry=False, twice=False),
+    Check(Area.REGISTRY, "store", place.store, is_about_registry=False, twice=False),
     Check(Area.REGISTRY, "folder", place.there, is_about_registry=False, twice=False),
     Check(Area.REGISTRY, "store", store.health, is_about_registry=False),
     Check(Area.REGISTRY, "disk", place.disk, is_about_registry=False, twice=False),
@@ -37,6 +47,7 @@ CHECKS: tuple[Check, ...] = (
     Check(Area.REGISTRY, "temp files", leavings.temp_files),
     Check(Area.REGISTRY, "events on their way", leavings.events),
     Check(Area.BROKER, "program", broker.program, is_about_registry=False, twice=False),
+    Check(Area.BROKER, "answer", broker.answers, is_about_registry=False),
     Check(Area.BROKER, "its processes", broker.state),
     Check(Area.SESSIONS, "records and panes", sessions.standing),
     Check(Area.JOBS, "workers of running jobs", jobs.held),

@@ -19,6 +19,7 @@ class Area(StrEnum):
     """What a finding is about; shown in this order."""
 
     MACHINE = "machine"
+    TERMINAL = "terminal"
     AGENTS = "agents"
     REGISTRY = "registry"
     BROKER = "broker"
@@ -68,6 +69,7 @@ class Finding(NamedTuple):
     words: str
     fix: Fix | None = None
     rule: str = ""  #: tells two findings about one thing apart
+    advice: str = ""  #: what a person does about it, where we cannot
 
     @property
     def name(self) -> tuple[str, str, str]:
@@ -85,6 +87,7 @@ class Finding(NamedTuple):
                 {"words": fix.words, "safe": fix.is_safe}
                 for fix in (self.fix.choices if self.fix else [])
             ],
+            "advice": self.advice or None,
         }
         return told
 
@@ -103,16 +106,22 @@ def ok(area: Area, what: str, words: str) -> Finding:
     return Finding(area, what, Severity.OK, words)
 
 
-def note(area: Area, what: str, words: str, fix: Fix | None = None, rule: str = "") -> Finding:
-    return Finding(area, what, Severity.NOTE, words, fix, rule)
+def note(
+    area: Area, what: str, words: str, fix: Fix | None = None, rule: str = "", advice: str = ""
+) -> Finding:
+    return Finding(area, what, Severity.NOTE, words, fix, rule, advice)
 
 
-def warning(area: Area, what: str, words: str, fix: Fix | None = None, rule: str = "") -> Finding:
-    return Finding(area, what, Severity.WARNING, words, fix, rule)
+def warning(
+    area: Area, what: str, words: str, fix: Fix | None = None, rule: str = "", advice: str = ""
+) -> Finding:
+    return Finding(area, what, Severity.WARNING, words, fix, rule, advice)
 
 
-def problem(area: Area, what: str, words: str, fix: Fix | None = None, rule: str = "") -> Finding:
-    return Finding(area, what, Severity.PROBLEM, words, fix, rule)
+def problem(
+    area: Area, what: str, words: str, fix: Fix | None = None, rule: str = "", advice: str = ""
+) -> Finding:
+    return Finding(area, what, Severity.PROBLEM, words, fix, rule, advice)
 
 
 def many(count: int, thing: str, plural: str = "") -> str:

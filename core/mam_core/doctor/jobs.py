@@ -63,7 +63,8 @@ def _what_is_left(look: Look, node: Node, job: Job) -> str:
 def _elsewhere(node: Node, job: Job, lease: Lease) -> Iterator[Finding]:
     if node.seems_expired(lease):
         words = f"the lease of {lease.owner} seems to have expired; only {lease.node} can tell"
-        yield warning(_AREA, _name(job), words, rule="elsewhere")
+        advice = f"run `mam doctor` on {lease.node}; `mam nodes` says whether it is there"
+        yield warning(_AREA, _name(job), words, rule="elsewhere", advice=advice)
 
 
 def _unsupervised(look: Look, job: Job) -> Iterator[Finding]:
@@ -84,7 +85,7 @@ def supervised(look: Look) -> Iterator[Finding]:
         if mark is not None and _has_no_owner(mark, node) and node.is_gone(mark) is False:
             # No fix of ours: its worker lives, and ends what is left as soon as it sees it.
             words = "its supervisor is gone, and some of what it ran is not"
-            yield warning(_AREA, _name(job), f"{words}; `mam cancel {job.job_id}` ends it")
+            yield warning(_AREA, _name(job), words, advice=f"`mam cancel {job.job_id}` ends it")
 
 
 def _has_no_owner(mark: AttemptMark, node: Node) -> bool:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import platform
+import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 
 from mam_core.doctor.findings import Area, Finding, note, ok, problem, warning
 from mam_core.doctor.ground import Look
-from mam_core.operations.agents import choices
-from mam_core.safe_text import one_line
+from mam_core.doctor.programs import told_by
 from mam_core.work.limits_probe import look_around
 
-_PATIENCE_SEC = 10.0
+#: Tells by which signal a pane's process ended, and when.
+_TMUX_THAT_TELLS = (3, 3)
+#: What each of our packages is for, where it is missing.
+_PACKAGES = {
+    "textual": "there is no console; every verb works",
+    "libtmux": "there are no agent sessions; `mam work` runs jobs all the same",
+    "paho-mqtt": "events stay on this host, in the registry",
+    "watchfiles": "changes are found by looking again and again",
+}
+_INSTALL_TMUX = "install tmux 3.2 or newer (Debian: apt-get install tmux, macOS: brew install tmux)"
 
 
 def python(look: Look) -> Iterator[Finding]:
@@ -23,20 +31,43 @@ def python(look: Look) -> Iterator[Finding]:
     yield ok(Area.MACHINE, "Python", f"{version}, {sys.executable}")
 
 
+def packages(look: Look) -> Iterator[Finding]:
+    """A worker's host need not have them all."""
+    here = []
+    for name, without in _PACKAGES.items():
+        try:
+            here.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            advice = f"pip install {name}, if you want it here"
+            words = f"it is not installed: {without}"
+            yield note(Area.MACHINE, name, words, rule="package", advice=advice)
+    if here:
+        yield ok(Area.MACHINE, "packages", ", ".join(here))
+
+
 def tmux(look: Look) -> Iterator[Finding]:
     """Without it jobs can be run by `mam work`; sessions cannot, and those on record are dark."""
     said = _version("tmux", "-V")
     trouble = look.tmux_trouble
     if not trouble:
-        yield ok(Area.MACHINE, "tmux", said.removeprefix("tmux ") or "it answers")
+        yield from _tmux_that_answers(said.removeprefix("tmux "))
         return
     needed = sum(one.node == look.registry.node for one in look.ground.sessions.all()[0])
     words = f"{trouble.rstrip('.')}; `mam spawn` cannot start sessions"
     if needed:
         words += f", and how the {needed} on record stand is unknown"
-        yield problem(Area.MACHINE, "tmux", words, rule="tmux")
+        yield problem(Area.MACHINE, "tmux", words, rule="tmux", advice=_INSTALL_TMUX)
     else:
-        yield warning(Area.MACHINE, "tmux", words, rule="tmux")
+        yield warning(Area.MACHINE, "tmux", words, rule="tmux", advice=_INSTALL_TMUX)
+
+
+def _tmux_that_answers(version: str) -> Iterator[Finding]:
+    number = re.match(r"(\d+)\.(\d+)", version)
+    if number and (int(number[1]), int(number[2])) < _TMUX_THAT_TELLS:
+        words = f"{version} does not tell by which signal a pane ended, nor when"
+        yield note(Area.MACHINE, "tmux", words, advice="tmux 3.3 or newer does")
+    else:
+        yield ok(Area.MACHINE, "tmux", version or "it answers")
 
 
 def git(look: Look) -> Iterator[Finding]:
@@ -44,7 +75,7 @@ def git(look: Look) -> Iterator[Finding]:
         yield ok(Area.MACHINE, "git", said.removeprefix("git version "))
     else:
         words = "it is not on the PATH: there are no worktrees for sessions, and no `mam diff`"
-        yield warning(Area.MACHINE, "git", words)
+        yield warning(Area.MACHINE, "git", words, advice="install git")
 
 
 def kernel(look: Look) -> Iterator[Finding]:
@@ -61,34 +92,7 @@ def kernel(look: Look) -> Iterator[Finding]:
         yield tell(Area.MACHINE, means.what, means.words)
 
 
-def agents(look: Look) -> Iterator[Finding]:
-    found = choices(look.ground.config)
-    here = [one for one in found if one.is_here]
-    for one in here:
-        yield ok(Area.AGENTS, one.name, f"is here ({one.mode})")
-    for one in found:
-        if one.trouble:
-            yield warning(Area.AGENTS, one.name, one.trouble)
-    missing = [one.name for one in found if not one.is_here and not one.trouble]
-    if missing:
-        words = f"not on this machine: {', '.join(missing)}"
-        yield note(Area.AGENTS, "others", words)
-
-
 def _version(name: str, option: str) -> str:
     """What a program says of itself; empty when it is not here or says nothing."""
     path = shutil.which(name)
-    if path is None:
-        return ""
-    try:
-        done = subprocess.run(
-            [path, option],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PATIENCE_SEC,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return one_line(done.stdout.decode(errors="replace")) if done.returncode == 0 else ""
+    return told_by([path, option]) if path else ""

@@ -20,6 +20,7 @@ from mam_core.doctor.findings import (
 )
 from mam_core.doctor.ground import Look
 from mam_core.errors import MamError, StoreError
+from mam_core.store_urls import StoreUrl
 
 _MEBIBYTE = 2**20
 #: Below the first nothing can be relied on; below the second a few logs fill the rest.
@@ -29,6 +30,7 @@ _FEW_INODES = 1000
 #: So much is worth a word: the state that once slowed a queue down sixtyfold was of this size.
 _MANY = 50 * 1000 * 1000
 _RECORD = ".json"
+_MAKE_ROOM = "make room; old outputs are attempts/*/output.log in the audit log"
 
 
 def there(look: Look) -> Iterator[Finding]:
@@ -39,7 +41,15 @@ def there(look: Look) -> Iterator[Finding]:
         words = f"what belongs to this host will be kept at {path}"
         yield ok(Area.REGISTRY, "folder", words)
     else:
-        yield note(Area.REGISTRY, "folder", f"there is no registry at {path} yet")
+        advice = "`mam register` or `mam submit` makes it; `mam init` writes settings"
+        words = f"there is no registry at {path} yet"
+        yield note(Area.REGISTRY, "folder", words, advice=advice)
+
+
+def store(look: Look) -> Iterator[Finding]:
+    """Where the records are, without any password."""
+    url = StoreUrl.parse(look.ground.config.store.url)
+    yield ok(Area.REGISTRY, "store", url.without_password)
 
 
 def permissions(look: Look) -> Iterator[Finding]:
@@ -121,8 +131,9 @@ def readable(look: Look) -> Iterator[Finding]:
         yield warning(
             Area.REGISTRY,
             f"job {broken.job_id}",
-            f"its record cannot be read: {broken.error}; mend or remove its file",
+            f"its record cannot be read: {broken.error}",
             rule="unreadable",
+            advice="mend or remove its file",
         )
 
 
@@ -137,9 +148,9 @@ def disk(look: Look) -> Iterator[Finding]:
         if few:
             words += f", and room for {many(state.f_favail, 'more file')} only"
         if free < _TOO_LITTLE or few:
-            yield problem(Area.REGISTRY, "disk", words)
+            yield problem(Area.REGISTRY, "disk", words, advice=_MAKE_ROOM)
         elif free < _LITTLE:
-            yield warning(Area.REGISTRY, "disk", words)
+            yield warning(Area.REGISTRY, "disk", words, advice=_MAKE_ROOM)
         else:
             yield ok(Area.REGISTRY, "disk", words)
 

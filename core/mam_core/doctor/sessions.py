@@ -16,6 +16,7 @@ from mam_core.sessions import check_name
 from mam_core.tmux.facts import PaneFact
 
 _AREA = Area.SESSIONS
+_BY_HAND = "look at it with `mam attach`, and end it in tmux if nobody needs it"
 
 
 def standing(look: Look) -> Iterator[Finding]:
@@ -72,7 +73,8 @@ def _unrecorded(ground: Ground, pane: PaneFact) -> Iterator[Finding]:
         is_surely_ours = ground.config.tmux.socket is None
         end = Fix(f"remove {what}", partial(_end, ground, pane))
         words = "it is in tmux with our mark, dead, and there is no record of it"
-        yield warning(_AREA, what, words, end if is_surely_ours else None, "unrecorded")
+        fix, advice = (end, "") if is_surely_ours else (None, _BY_HAND)
+        yield warning(_AREA, what, words, fix, "unrecorded", advice)
         return
     if is_of_another_registry(ground, pane):
         return
@@ -88,7 +90,8 @@ def _unrecorded(ground: Ground, pane: PaneFact) -> Iterator[Finding]:
         end = Fix(f"end {what} with what runs in it", partial(_end, ground, pane), is_safe=False)
         yield warning(_AREA, what, words + "is no worker of ours", end, "unrecorded")
     else:
-        yield warning(_AREA, what, words + "does not tell enough to put it on record", None)
+        words += "does not tell enough to put it on record"
+        yield warning(_AREA, what, words, advice=_BY_HAND)
 
 
 def _damaged(look: Look, seen: Seen) -> Finding:
