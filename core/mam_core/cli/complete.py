@@ -85,10 +85,19 @@ def candidates(words: Sequence[str]) -> Iterable[Candidate]:
         else:
             found = [Candidate(name, words) for name, (_, words) in VERBS.items()]
         return _matching(found, current)
+    if verb == "help":
+        return _matching(_helped(), current)
     module = load(verb)
     if module is None:
         return []
     return _of_verb(parser_of(verb, module), verb, before, current, context)
+
+
+def _helped() -> Iterable[Candidate]:
+    from mam_core.manual.topics import topics
+
+    yield from (Candidate(one.name, one.title) for one in topics() if one.name not in VERBS)
+    yield from (Candidate(name, words) for name, (_, words) in VERBS.items())
 
 
 def _of_verb(

@@ -185,7 +185,7 @@ def _dispatch(argv: list[str]) -> int:
         return _without_verb(argv)
     verb = argv[at]
     if verb == "help":
-        return _dispatch([*argv[at + 1 : at + 2], "--help"])
+        return _help_about(argv[at + 1 :])
     if verb == "__complete":  # asked by the shells, with words that are no options of ours
         from mam_core.cli.complete import complete
 
@@ -198,6 +198,17 @@ def _dispatch(argv: list[str]) -> int:
     # The options before the verb are also options of the verb, so one parser reads them all.
     args = parser_of(verb, module).read(argv[:at] + argv[at + 1 :])
     return module.run(args, Context.of(args))
+
+
+def _help_about(words: list[str]) -> int:
+    """A verb's help, or a page of the manual; nothing: the help of all."""
+    if len(words) > 1:
+        raise UsageError(f"say one verb or one page (see `{program()} help topics`)")
+    if not words or words[0] in VERBS or words[0].startswith("-"):
+        return _dispatch([*(word for word in words if word in VERBS), "--help"])
+    from mam_core.cli.help import show
+
+    return show(words[0])
 
 
 def _position_of_verb(argv: Sequence[str]) -> int | None:
@@ -237,6 +248,7 @@ def _help() -> str:
 usage: {program()} [--view NAME] [--filter TEXT] [--read-only] [--no-mouse]   opens the console
        {program()} [--registry-dir DIR] [--store URL] [--config FILE] VERB …
        {program()} VERB --help, or {program()} help VERB
+       {program()} help TOPIC for a page of the manual (their list: {program()} help topics)
 
 Many coding agents at once, none of them lost: jobs are contracts on disk, agents claim
 and run them, and every step is in the audit log.
