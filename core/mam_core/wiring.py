@@ -255,8 +255,8 @@ def _need(*modules: str) -> None:
     for name in modules:
         if find_spec(name) is None:
             raise MamError(
-                f"this Python ({sys.executable}) has no {name}: run the command with the Python "
-                "of mam's .venv"
+                f"this Python ({sys.executable}) has no {name}: install it, "
+                "or run the command with the Python of mam's .venv"
             )
 
 

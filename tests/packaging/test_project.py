@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -140,20 +139,7 @@ class TestTheScripts:
         assert re.fullmatch(r"mam: this needs tmux; please install it .*\n", answer.stderr)
 
 
-class TestThePackage:
-    def test_holds_the_two_import_packages_and_nothing_else(self, tmp_path: Path) -> None:
-        hatch = [sys.executable, "-m", "hatchling"]
-        built = run(*hatch, "build", "-t", "wheel", "-d", tmp_path, cwd=ROOT)
-        assert built.returncode == 0, built.stderr
-
-        (wheel,) = tmp_path.glob("*.whl")
-        assert wheel.name.startswith(f"mam-{VERSION}-")
-        with zipfile.ZipFile(wheel) as archive:
-            names = archive.namelist()
-        tops = {name.split("/")[0] for name in names}
-        assert tops == {"mam_core", "mam_tui", f"mam-{VERSION}.dist-info"}
-        assert {"mam_core/version.py", "mam_tui/__init__.py"} <= set(names)
-
+class TestTheClone:
     def test_is_found_in_a_folder_that_has_its_own_core_and_tui(self, tmp_path: Path) -> None:
         for name in ["core", "tui"]:
             (tmp_path / name).mkdir()

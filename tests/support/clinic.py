@@ -131,12 +131,12 @@ def clinic(folder: Path, capture: Any) -> Iterator[Clinic]:
 class Terminal:
     """A command on a terminal of its own, which a person answers."""
 
-    def __init__(self, *words: str, cwd: Path) -> None:
+    def __init__(self, *words: str, cwd: Path, python: tuple[str, ...] = ()) -> None:
         self.shown = ""
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             os.chdir(cwd)
-            argv = [sys.executable, "-m", "mam_core.cli.main", *words]
+            argv = [sys.executable, *python, "-m", "mam_core.cli.main", *words]
             os.execvpe(argv[0], argv, {**os.environ, "TERM": "xterm", "NO_COLOR": "1"})
 
     def _read(self) -> bool:

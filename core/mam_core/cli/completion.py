@@ -74,13 +74,14 @@ function __mam_complete
 end
 complete -c mam -f -a '(__mam_complete)'"""
 
-_SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+#: By shell; a wheel carries them, too.
+SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=sorted(_SCRIPTS), metavar="SHELL", help="bash, zsh, fish")
+    parser.add_argument("shell", choices=sorted(SCRIPTS), metavar="SHELL", help="bash, zsh, fish")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    put([_SCRIPTS[args.shell]])
+    put([SCRIPTS[args.shell]])
     return 0

@@ -43,8 +43,13 @@ def check_place() -> None:
             )
     if os.environ.get("TERM", "dumb") == "dumb":
         raise UsageError("the console needs a terminal that can move its cursor: TERM is dumb")
-    if find_spec("mam_tui") is None or find_spec("textual") is None:
+    if find_spec("mam_tui") is None:
         raise NoConsole("the console is not installed here: this host has the worker's part alone")
+    if find_spec("textual") is None:
+        raise NoConsole(
+            "the console needs the package textual, which is not installed here; "
+            "every verb works without it (see `mam --help`)"
+        )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -21,7 +21,7 @@ _PACKAGES = {
     "textual": "there is no console; every verb works",
     "libtmux": "there are no agent sessions; `mam work` runs jobs all the same",
     "paho-mqtt": "events stay on this host, in the registry",
-    "watchfiles": "changes are found by looking again and again",
+    "watchfiles": "`mam watch` and `mam submit` cannot follow jobs",
 }
 _INSTALL_TMUX = "install tmux 3.2 or newer (Debian: apt-get install tmux, macOS: brew install tmux)"
 
@@ -54,11 +54,12 @@ def tmux(look: Look) -> Iterator[Finding]:
         return
     needed = sum(one.node == look.registry.node for one in look.ground.sessions.all()[0])
     words = f"{trouble.rstrip('.')}; `mam spawn` cannot start sessions"
+    advice = "pip install libtmux" if said and "libtmux" in trouble else _INSTALL_TMUX
     if needed:
         words += f", and how the {needed} on record stand is unknown"
-        yield problem(Area.MACHINE, "tmux", words, rule="tmux", advice=_INSTALL_TMUX)
+        yield problem(Area.MACHINE, "tmux", words, rule="tmux", advice=advice)
     else:
-        yield warning(Area.MACHINE, "tmux", words, rule="tmux", advice=_INSTALL_TMUX)
+        yield warning(Area.MACHINE, "tmux", words, rule="tmux", advice=advice)
 
 
 def _tmux_that_answers(version: str) -> Iterator[Finding]:

@@ -51,7 +51,7 @@ def nodes(registry: Registry, registry_path: str, config: Config) -> Overview:
                 heard = hearing.workers()
             else:
                 trouble = f"the broker does not answer: {_RECORDS}"
-    except MamError as problem:
+    except (MamError, ImportError) as problem:  # a worker's host need not have a client
         trouble = f"{problem}: {_RECORDS}"
     return Overview(overview(registry, heard), trouble)
 
