@@ -69,6 +69,7 @@ class TestCandidates:
         assert offered(mam, "pick", "--agent-session=tmux:a") == ["--agent-session=tmux:a"]
         assert offered(mam, "pause", "--group", "n") == ["night"]
         assert offered(mam, "list", "--agent", "") == ["codex", "shell"]
+        assert offered(mam, "register", "--agent", "c") == ["claude-code", "codex"]
 
     def test_are_statuses_also_after_a_comma(self, mam: Mam) -> None:
         assert offered(mam, "list", "--status", "c") == ["completed", "cancelled"]

@@ -71,6 +71,21 @@ class Block(NamedTuple):
                 lines[output:at],
             )
 
+    def mam_commands(self) -> Iterator[tuple[int, list[str]]]:
+        """The words after ``mam`` of every line with a prompt, with its line; also on a host."""
+        lines = list(self.lines)
+        for at, first in enumerate(lines):
+            if not re.match(r"\w*\$ ", first):
+                continue
+            text, below = first.partition("$ ")[2], at + 1
+            while text.endswith("\\") and below < len(lines):
+                text, below = f"{text[:-1]} {lines[below].strip()}", below + 1
+            call = re.search(r"(?:^|\(|\| )mam (.*)", text)
+            if call:
+                words = shlex.split(call[1].rstrip(")&"), comments=True)
+                ends = (at for at, word in enumerate(words) if re.match(r"[|>&;]", word))
+                yield self.line + at + 1, words[: next(ends, None)]
+
 
 def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -99,7 +114,7 @@ def mentions(page: Path) -> Iterator[tuple[int, list[str]]]:
         if line.startswith("```"):
             in_fence = not in_fence
             continue
-        shown = [line] if in_fence else re.findall(r"`([^`]+)`", line)
+        shown = [re.sub(r"(^|\s)#.*", "", line)] if in_fence else re.findall(r"`([^`]+)`", line)
         for text in shown:
             for found in re.finditer(r"(?:^|[\s($])(?:\./)?mam ((?:[^`#|;&()]|\$\()+)", text):
                 try:

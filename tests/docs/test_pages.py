@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from mam_core.cli.main import load, parser_of
+from mam_core.cli.main import VERBS, load, parser_of
 from mam_core.cli.usage import GLOBAL_OPTIONS
 from mam_core.config.reference import page as configuration_page
+from mam_core.errors import MamError
 from mam_core.manual.topics import topics
 from tests.docs.pages import ROOT, Command, blocks, mentions, pages
 from tests.support.brokers import processes_in
@@ -121,6 +122,23 @@ def test_no_page_names_a_verb_or_an_option_that_there_is_not(page: Path) -> None
         for option in (one.partition("=")[0] for one in rest if one.startswith("--")):
             if option != "--" and option.rstrip(",.:;)") not in known:
                 wrong.append(f"{page.name}:{line}: mam {word} has no {option}")
+    assert wrong == []
+
+
+@every_page
+def test_commands_that_are_not_run_could_be_given_like_that(page: Path) -> None:
+    wrong = []
+    for block in blocks(page):
+        for line, words in [] if block.is_run else block.mam_commands():
+            verb = next((word for word in words if word in VERBS), None)
+            if verb is None or "…" in " ".join(words):
+                continue
+            module = load(verb)
+            assert module is not None
+            try:
+                parser_of(verb, module).read([word for word in words if word != verb])
+            except MamError as problem:
+                wrong.append(f"{block.page}:{line}: {problem}")
     assert wrong == []
 
 

@@ -231,6 +231,13 @@ class TestStrangeSurroundings:
         bare.ok("work", "--agent-session", "l", "--agents", "shell", "--drain", PYTHONPATH=theirs)
         assert bare.ok("status", job, PYTHONPATH=theirs) == "completed\n"
 
+    def test_with_all_packages_they_warn_of_nothing_either(self, tmp_path: Path) -> None:
+        strict = [sys.executable, "-W", "error", "-X", "dev", "-P", "-m", "mam_core"]
+        for words in (["submit", "--agent", "shell", "--prompt", "echo hi"], ["nodes"], ["doctor"]):
+            done = run(*strict, *words, cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            assert "Warning" not in done.stderr
+
     @pytest.mark.parametrize(
         "words",
         [
@@ -287,3 +294,15 @@ class TestInstalled:
             shown.run(f"{home}/bin/mam")
             shown.until("board")
             shown.press("q")
+
+    def test_pipx_installs_it(self, wheel: Path, tmp_path: Path) -> None:
+        uv = str(Path(sys.executable).parent / "uv")
+        place = {"HOME": str(tmp_path), "PIPX_HOME": str(tmp_path / "pipx")}
+        place["PIPX_BIN_DIR"] = str(tmp_path / "bin")
+        pipx = [uv, "-q", "--system-certs", "tool", "run", "pipx"]
+        if run(*pipx, "--version", cwd=tmp_path, **place).returncode:
+            pytest.skip("pipx cannot be had here")
+        done = run(*pipx, "install", wheel, cwd=tmp_path, **place)
+        assert done.returncode == 0, done.stderr
+        told = run(tmp_path / "bin/mam", "--version", cwd=tmp_path)
+        assert str(tmp_path / "pipx") in told.stdout

@@ -83,6 +83,7 @@ class TestAgents:
         assert codex.severity is Severity.NOTE
         assert codex.words.startswith("9.9.9 (stream); recorded with 0.166.0; there is no sign")
         assert codex.advice == "run `codex login`, or set OPENAI_API_KEY"
+        assert codex.to_dict()["advice"] == codex.advice, "programs are told, too"
         assert "secret" not in str(found)
 
     def test_a_stored_login_is_a_file_that_nobody_opens(

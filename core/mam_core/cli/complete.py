@@ -41,6 +41,9 @@ _FITTING: dict[str, frozenset[Status]] = {
     "wait": frozenset({Status.PENDING, Status.RUNNING}),
 }
 
+#: Where an agent may be named that nobody has named before.
+_BEGINNING = frozenset({"register", "submit", "spawn", "work", "init"})
+
 
 class Candidate(NamedTuple):
     """What may stand there, and what it is."""
@@ -154,7 +157,13 @@ def _groups(verb: str, context: Context) -> Iterable[Candidate]:
 
 
 def _agents(verb: str, context: Context) -> Iterable[Candidate]:
-    return _distinct([*(job.agent for job in _found(context)), *context.settings.agents])
+    """For a new job every agent that there could be, else the names in use."""
+    known = [*(job.agent for job in _found(context)), *context.settings.agents]
+    if verb in _BEGINNING:
+        from mam_core.agents.profiles import BUILT_IN
+
+        known += BUILT_IN
+    return _distinct(known)
 
 
 def _sessions(verb: str, context: Context) -> Iterable[Candidate]:
