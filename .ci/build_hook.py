@@ -1,7 +1,8 @@
-"""What a wheel carries beside the code: the man page and the completions, made from the parsers.
+"""What a wheel carries beside the code: the pages of the manual, the man page, the completions.
 
-Made anew for each wheel, so that no copy can be older than the code. Only the standard library
-is needed: an isolated build has nothing else.
+The last two are made from the parsers, anew for each wheel, so that no copy can be older than the
+code. Only the standard library is needed: an isolated build has nothing else. Of docs/ only the
+text goes along, which a terminal can show; pictures are for the web.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class BuildHook(BuildHookInterface):
-    """Adds shared data to a wheel; an editable install has none."""
+    """Adds these files to a wheel; an editable install has none of them."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return
+        docs = os.path.join(self.root, "docs")
+        for name in sorted(os.listdir(docs)):
+            if name.endswith(".md"):
+                build_data["force_include"][os.path.join(docs, name)] = f"mam_core/docs/{name}"
         sys.path.insert(0, os.path.join(self.root, "core"))
         try:
             from mam_core.cli.completion import SCRIPTS

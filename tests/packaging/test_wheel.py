@@ -35,8 +35,8 @@ SHARED = {
     f"{DATA}/zsh/site-functions/_mam",
     f"{DATA}/fish/vendor_completions.d/mam.fish",
 }
-#: Beside the code: statements of the stores, rules of the screens, the pages of the manual.
-ENDINGS = {".py", ".typed", ".sql", ".toml", ".tcss", ".md", ".svg"}
+#: Beside the code: statements of the stores, rules of the screens, pages for people.
+ENDINGS = {".py", ".typed", ".sql", ".toml", ".tcss", ".md", ".html", ".css", ".js", ".json"}
 #: All that is no code, compressed. Recordings or pictures would be ten times as much.
 MOST_DATA = 250_000
 

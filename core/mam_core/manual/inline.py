@@ -47,7 +47,8 @@ def _link(link: re.Match[str]) -> str:
     words, target = link[1], link[2].partition("#")[0]
     page = _PAGE.fullmatch(target)
     if page:
-        return f"{words} (mam help {page[1]})"
+        asked = f"mam help {page[1]}"
+        return asked if words.removesuffix(".md") == page[1] else f"{words} ({asked})"
     return words if target in ("", words) else f"{words} ({target})"
 
 
