@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from mam_core.agents.profiles import BUILT_IN
 from mam_core.agents.tried import TRIED
 from mam_core.audit import AuditEvent
 from mam_core.events.event import EventName
+from mam_core.events.signature import SIGNATURE_KEY, sign
 from mam_core.records import DISK_ORDER, Reason, Status
 from tests.docs.pages import ROOT
 
@@ -46,3 +48,15 @@ def test_the_recorded_versions_are_those_of_the_screens() -> None:
         seen = re.search(r'^seen_on = "(.*)"', (folder / f"{name}.toml").read_text(), re.MULTILINE)
         assert seen is not None
         assert tried.version in seen[1]
+
+
+def test_the_program_that_checks_a_signature_does() -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", page("formats"), re.DOTALL)
+    known: dict[str, Any] = {}
+    exec(compile(program, "formats.md", "exec"), known)
+    event = {"schema_version": 1, "seq": 7, "event": "progress", "detail": "ü", "data": {"b": 1}}
+    signed = {**event, SIGNATURE_KEY: sign(event, "a token of the job")}
+    assert known["is_genuine"](signed, "a token of the job")
+    assert not known["is_genuine"](signed, "another token")
+    assert not known["is_genuine"]({**signed, "seq": 8}, "a token of the job")
+    assert not known["is_genuine"](event, "a token of the job")

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from mam_core.config import load
-from mam_core.doctor import agents, broker, clock, machine, place, programs, terminal
+from mam_core.doctor import agents, broker, clock, machine, programs, terminal
 from mam_core.doctor.findings import Finding, Severity
 from mam_core.doctor.ground import Ground, Look
 from mam_core.wiring import open_registry
@@ -254,13 +254,6 @@ class TestTheRest:
         assert "by which signal" in said.words
         assert not_well(machine._tmux_that_answers("3.3a")) == []
         assert not_well(machine._tmux_that_answers("master")) == []
-
-    def test_the_store_is_named_without_its_password(self, ground_with: Make) -> None:
-        ground = ground_with("")
-        config = SimpleNamespace(store=SimpleNamespace(url="postgresql://a:hunter2@db/jobs"))
-        (said,) = place.store(Look(ground._replace(config=config)))  # type: ignore[arg-type]
-        assert "db/jobs" in said.words
-        assert "hunter2" not in said.words
 
     def test_a_named_broker_that_does_not_answer(self, ground_with: Make) -> None:
         with socket.socket() as nobody:  # bound, and not listening: nobody else gets the port

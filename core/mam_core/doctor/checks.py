@@ -36,7 +36,6 @@ CHECKS: tuple[Check, ...] = (
     Check(Area.TERMINAL, "characters", terminal.characters, is_about_registry=False, twice=False),
     Check(Area.TERMINAL, "tmux around it", terminal.around, is_about_registry=False, twice=False),
     Check(Area.AGENTS, "profiles", agents.found, is_about_registry=False, twice=False),
-    Check(Area.REGISTRY, "store", place.store, is_about_registry=False, twice=False),
     Check(Area.REGISTRY, "folder", place.there, is_about_registry=False, twice=False),
     Check(Area.REGISTRY, "store", store.health, is_about_registry=False),
     Check(Area.REGISTRY, "disk", place.disk, is_about_registry=False, twice=False),

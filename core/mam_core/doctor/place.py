@@ -20,7 +20,6 @@ from mam_core.doctor.findings import (
 )
 from mam_core.doctor.ground import Look
 from mam_core.errors import MamError, StoreError
-from mam_core.store_urls import StoreUrl
 
 _MEBIBYTE = 2**20
 #: Below the first nothing can be relied on; below the second a few logs fill the rest.
@@ -44,12 +43,6 @@ def there(look: Look) -> Iterator[Finding]:
         advice = "`mam register` or `mam submit` makes it; `mam init` writes settings"
         words = f"there is no registry at {path} yet"
         yield note(Area.REGISTRY, "folder", words, advice=advice)
-
-
-def store(look: Look) -> Iterator[Finding]:
-    """Where the records are, without any password."""
-    url = StoreUrl.parse(look.ground.config.store.url)
-    yield ok(Area.REGISTRY, "store", url.without_password)
 
 
 def permissions(look: Look) -> Iterator[Finding]:

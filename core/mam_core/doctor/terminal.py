@@ -102,8 +102,8 @@ def around(look: Look) -> Iterator[Finding]:
     }
     if lines["focus-events"] == "off":
         words = (
-            "your tmux keeps focus events to itself, so the console thinks that you look at it, "
-            "and calls you for nothing"
+            "your tmux keeps focus events to itself, so the console always thinks that you look at "
+            "it, and never calls you"
         )
         advice = "set -s focus-events on, in your tmux.conf"
         yield warning(_AREA, "tmux around it", words, rule="focus", advice=advice)
