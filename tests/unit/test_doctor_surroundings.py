@@ -105,10 +105,12 @@ class TestAgents:
         program("claude", "exec /bin/sleep 600")
         program("codex", "printf '\\033[2J0.1.0\\033]0;x\\007'")
         program("gemini", "exit 3")
+        program("opencode", "while :; do echo 1.2.3; done")
         found = told(agents.found(look))
         assert "it did not tell its version" in found["claude-code"].words
         assert "\x1b" not in found["codex"].words
         assert "it did not tell its version" in found["gemini"].words
+        assert "it did not tell its version" in found["opencode"].words
 
     def test_a_wrapper_of_ones_own_is_not_started(self, ground_with: Make) -> None:
         ground = ground_with('[agents.mine]\ncommand = ["mine"]\nneeds = ["MINE_KEY"]\n')

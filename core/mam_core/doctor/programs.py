@@ -1,10 +1,14 @@
-"""Asking a program one harmless question, with a limit on the wait."""
+"""Asking a program one harmless question, with a limit on the wait and on the answer."""
 
 from __future__ import annotations
 
 import os
+import select
+import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from mam_core.safe_text import one_line
 
@@ -29,23 +33,31 @@ def told_by(command: Sequence[str], env: Mapping[str, str] | None = None) -> str
         )
     except OSError:
         return ""
-    try:
-        said = process.communicate(timeout=PATIENCE_SEC)[0]
-    except subprocess.TimeoutExpired:
-        _end(process)
-        return ""
-    if process.returncode != 0:
-        return ""
-    lines = said[:_MAX_BYTES].decode(errors="replace").strip().splitlines()
+    with process:
+        said = _answer(process, time.monotonic() + PATIENCE_SEC)
+    lines = said.decode(errors="replace").strip().splitlines()
     return one_line(lines[0]) if lines else ""
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Its leader is not yet waited for, so that the group's number is still its own."""
-    import signal
-
+def _answer(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+    """What it says, if it then ends well and in time."""
+    assert process.stdout is not None
+    pipe = process.stdout.fileno()
+    said = b""
     try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except OSError:
-        process.kill()
-    process.communicate()
+        while len(said) < _MAX_BYTES:
+            left = max(0.0, deadline - time.monotonic())
+            if not select.select([pipe], [], [], left)[0]:
+                return b""
+            data = os.read(pipe, _MAX_BYTES)
+            if not data:
+                code = process.wait(max(0.0, deadline - time.monotonic()))
+                return said if code == 0 else b""
+            said += data
+    except subprocess.TimeoutExpired:
+        return b""
+    finally:
+        if process.poll() is None:  # not waited for yet, so that the group's number is its own
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return b""
