@@ -119,6 +119,9 @@ class TestAFileThatIsThere:
         mam.ok("init", "--force", "--agent", "shell")
         assert (mam.folder / "mam.toml.bak").read_text() == "this is no TOML"
         assert settings(mam.folder)["defaults"]["agent"] == "shell"
+        mam.ok("init", "--force", "--agent", "codex")
+        assert (mam.folder / "mam.toml.bak").read_text() == "this is no TOML", "it stays"
+        assert 'agent = "shell"' in (mam.folder / "mam.toml.bak1").read_text()
 
     def test_may_be_a_link_to_somewhere_else(self, mam: Mam) -> None:
         (mam.folder / "dotfiles").write_text("# mine\n")

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import count
 from typing import Any, NamedTuple
 
 from mam_core import fields
@@ -102,9 +103,8 @@ def init(path: str, wish: Wish, *, force: bool = False, schema: bool = False) ->
     # Before the settings, which name it; and it is only ever what this version of mam makes of it.
     schema_path = os.path.join(os.path.dirname(path), SCHEMA_NAME) if schema else None
     if schema_path is not None:
-        _put(schema_path, json.dumps(json_schema(), indent=2) + "\n", keep=None, force=True)
-    kept = f"{path}{_KEPT}" if force and os.path.lexists(path) else None
-    _put(path, text, keep=kept, force=force)
+        _put(schema_path, json.dumps(json_schema(), indent=2) + "\n", force=True, keep=False)
+    kept = _put(path, text, force=force, keep=True)
     return Written(path, schema_path, kept, _above(path))
 
 
@@ -122,11 +122,15 @@ def _chosen(wish: Wish) -> dict[KeyPath, Any]:
     return {path: value for path, value in chosen.items() if value is not None}
 
 
-def _put(path: str, text: str, *, keep: str | None, force: bool) -> None:
-    """By a temp file in the same folder; without `force` nothing is ever replaced, not even a
-    file that somebody made in this very moment."""
+def _put(path: str, text: str, *, force: bool, keep: bool) -> str | None:
+    """By a temp file in the same folder; the name under which the file before was kept, if any.
+
+    Without `force` nothing is ever replaced, not even a file that somebody made in this very
+    moment.
+    """
     folder = os.path.dirname(path)
     temp = os.path.join(folder, temp_name(FILE_NAME))
+    kept = None
     try:
         fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
         try:
@@ -134,14 +138,11 @@ def _put(path: str, text: str, *, keep: str | None, force: bool) -> None:
             sync_fd(fd, temp)
         finally:
             os.close(fd)
-        if keep is not None:
-            with suppress(FileNotFoundError):
-                os.unlink(keep)
-            os.link(path, keep, follow_symlinks=False)
-        if force:
-            os.replace(temp, path)
-        else:
+        if not force:
             os.link(temp, path)
+        else:
+            kept = _kept(path) if keep else None
+            os.replace(temp, path)
     except FileExistsError:
         raise CannotInit(f"{path} is there already: nothing was written") from None
     except OSError as problem:
@@ -150,6 +151,21 @@ def _put(path: str, text: str, *, keep: str | None, force: bool) -> None:
     finally:
         with suppress(OSError):
             os.unlink(temp)
+    return kept
+
+
+def _kept(path: str) -> str | None:
+    """Another name for what is there; one that was kept before stays, too."""
+    for number in count():
+        name = f"{path}{_KEPT}{number or ''}"
+        try:
+            os.link(path, name, follow_symlinks=False)
+        except FileExistsError:
+            continue
+        except FileNotFoundError:
+            return None
+        return name
+    return None
 
 
 def _above(path: str) -> str | None:
