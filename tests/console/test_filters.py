@@ -60,7 +60,11 @@ def test_what_is_found(text: str, ids: list[str]) -> None:
         ("age:soon", "age:soon is no number; for example age:<2h"),
         ("attempt:>2h", "attempt:>2h is no number; for example attempt:>1"),
         ('"two words', '"two words does not end: a " is missing'),
-        ("/(/", "this is no pattern: missing ), unterminated subpattern at position 0"),
+        (
+            "/(/",
+            "'(' is no regular expression: missing ), unterminated subpattern at position 0",
+        ),
+        ("/(a+)+b/", "'(a+)+b' repeats a group, which can cost without end"),
         ("x" * 2000, "a filter has at most 1000 characters"),
     ],
 )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from mam_core.bounded_pattern import LINE_CHARS, BadPattern, line_pattern
 from mam_core.errors import MamError
 from mam_core.records import Status
 from mam_tui.faces import FACES
@@ -23,7 +24,8 @@ Holds = Callable[[Row, float], bool]
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
 _MOST_CHARS = 1000
-_MOST_OF_A_PATTERN = 200
+#: Of what a pattern looks at: the prompt's beginning, and the names.
+_MOST_OF_A_ROW = 2 * LINE_CHARS
 
 
 class BadFilter(MamError):
@@ -119,13 +121,12 @@ def _word(text: str) -> Test:
 
 
 def _pattern(text: str) -> Test:
-    if len(text) > _MOST_OF_A_PATTERN:
-        raise BadFilter(f"a pattern has at most {_MOST_OF_A_PATTERN} characters")
+    """Asked of every row at each key that is typed, so of a bounded cost on bounded text."""
     try:
-        pattern = re.compile(text, re.IGNORECASE)
-    except (re.error, OverflowError, RecursionError) as problem:
-        raise BadFilter(f"this is no pattern: {problem}") from None
-    return Test(lambda row, _: pattern.search(_haystack(row)) is not None)
+        pattern = line_pattern(text, re.IGNORECASE)
+    except BadPattern as problem:
+        raise BadFilter(problem.message) from None
+    return Test(lambda row, _: pattern.search(_haystack(row)[:_MOST_OF_A_ROW]) is not None)
 
 
 def _haystack(row: Row) -> str:

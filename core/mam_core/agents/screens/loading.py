@@ -21,8 +21,8 @@ from typing import Any
 from mam_core.agents.kinds import built_in_name
 from mam_core.agents.profiles import Profile
 from mam_core.agents.screens.parsing import parse
-from mam_core.agents.screens.pattern import BadPattern
 from mam_core.agents.screens.reading import ScreenRules
+from mam_core.bounded_pattern import BadPattern
 from mam_core.errors import MamError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

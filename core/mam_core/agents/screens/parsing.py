@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from mam_core.agents.screens.pattern import BadPattern, line_pattern
 from mam_core.agents.screens.rules import (
     Box,
     Choice,
@@ -20,6 +19,7 @@ from mam_core.agents.screens.rules import (
     Shape,
 )
 from mam_core.agents.signs import AgentState
+from mam_core.bounded_pattern import BadPattern, line_pattern
 
 #: Of the file's own form; a newer one is not guessed at.
 FORMAT = 1

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from mam_core.agents.screens.boxes import Seen, find_box
 from mam_core.agents.screens.menus import Found, find_menu
-from mam_core.agents.screens.pattern import LINE_CHARS
 from mam_core.agents.screens.rules import Choice, Condition, Pattern, Region, Rule, Rules
 from mam_core.agents.signs import AgentState, Channel, Sign
+from mam_core.bounded_pattern import LINE_CHARS
 
 #: What is looked at: an agent's own lines are at the bottom, however high the terminal is.
 _LINES = 120

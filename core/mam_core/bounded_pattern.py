@@ -3,7 +3,8 @@
 A pattern is matched from the start of one line that was cut at `LINE_CHARS`. What it
 may repeat, leave out or choose between is counted when it is read: the product of all
 choices is the number of ways that a match can be tried, and too large a product is
-refused. So a file of rules that a person wrote cannot make a worker stand still.
+refused. So a file of rules that a person wrote cannot make a worker stand still, nor a
+filter that an operator types the console.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ _COUNT = re.compile(r"\{(\d*)(,?)(\d*)\}")
 class BadPattern(MamError):
     """A pattern cannot be used."""
 
-    title = "Bad screen rule"
+    title = "Bad pattern"
 
 
-def line_pattern(text: str) -> re.Pattern[str]:
+def line_pattern(text: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     """Raises `BadPattern` for one that is no pattern, or that could cost too much."""
     if len(text) > _PATTERN_CHARS:
         raise BadPattern(f"a pattern has at most {_PATTERN_CHARS} characters: {text[:40]}…")
     try:
-        compiled = re.compile(text)
-    except re.error as problem:
+        compiled = re.compile(text, flags)
+    except (re.error, OverflowError, RecursionError) as problem:
         raise BadPattern(f"{text!r} is no regular expression: {problem}") from None
     if _ways(text) > _MOST_WAYS:
         words = "repeats too much: at most two of '*' and '+', and few of '?' and '|'"
