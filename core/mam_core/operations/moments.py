@@ -39,7 +39,7 @@ def is_shown(line: Mapping[str, Any]) -> bool:
     if line.get("event") != AuditEvent.PUBLISHED:
         return True
     payload = payload_of(line)
-    return payload is not None and payload.get("event") in _TOLD
+    return payload is not None and str(payload.get("event")) in _TOLD
 
 
 def moment(line: Mapping[str, Any], at: float | None) -> Moment:

@@ -198,7 +198,7 @@ class _Chapters:
 
     def _chapter_of(self, line: Mapping[str, Any], at: float | None) -> _Open:
         """What an attempt tells stays with it, however late it is written down."""
-        if line.get("event") in _OF_AN_ATTEMPT:
+        if str(line.get("event")) in _OF_AN_ATTEMPT:
             attempt = _number(line.get("attempt"))
             if attempt:
                 return self.know(attempt, at)
