@@ -52,6 +52,7 @@ def test_what_is_understood(line: str, command: Command | None) -> None:
     [
         ("theme", "theme what? it means: choose the colours"),
         ("cancel now", "cancel takes no word"),
+        ("fleet now", "fleet takes no word"),
         ("frobnicate", "there is no command 'frobnicate'"),
         ("re", "there is no command 're'; did you mean read-only or refresh or restore?"),
     ],

@@ -93,12 +93,10 @@ def parse(line: str) -> Command | None:
         if VERBS[name].needs_word and not word:
             raise BadCommand(f"{name} what? it means: {VERBS[name].meaning}")
         return Command(name, word)
-    if name in ACTIONS:
+    if name in ACTIONS or name in _views():
         if word:
             raise BadCommand(f"{name} takes no word")
-        return Command(name)
-    if name in _views() and not word:
-        return Command("view", name)
+        return Command(name) if name in ACTIONS else Command("view", name)
     fitting = [known for known in names() if known.startswith(name)]
     if len(fitting) == 1:
         return parse(f"{fitting[0]} {word}")
