@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -38,10 +38,16 @@ class Answer:
         return json.loads(self.out)
 
 
+class Capture(Protocol):
+    """Has what was printed since it was asked last."""
+
+    def readouterr(self) -> tuple[str, str]: ...
+
+
 class Mam:
     """Runs ``mam`` in a private folder."""
 
-    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, folder: Path, capture: Capture) -> None:
         self.folder = folder
         self.registry = folder / ".mam" / "jobs"
         self._capture = capture

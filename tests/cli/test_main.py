@@ -284,7 +284,7 @@ class TestWarnings:
         for message in ("a plain one", "an \x1b[2J evil\none"):
             mam._capture.readouterr()
             logging.getLogger("mam").warning(message)
-            answers.append(mam._capture.readouterr().err)
+            answers.append(mam._capture.readouterr()[1])
         assert answers == [
             "mam: warning: a plain one\n",
             "mam: warning: an \\x1b[2J evil\\none\n",

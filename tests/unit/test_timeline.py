@@ -122,7 +122,9 @@ def test_nonsense_in_the_log_is_no_reason_to_fail(
     log = Path(registry.store.audit.path, job_id, "events.ndjson")
     with log.open("ab") as file:
         file.write(b'{"event": "status_changed", "attempt": "x", "to": 7, "timestamp": []}\n')
-        file.write(b'{"event": [], "attempt": 1}\n{"event": "published", "payload": {"event": []}}\n')
+        file.write(
+            b'{"event": [], "attempt": 1}\n{"event": "published", "payload": {"event": []}}\n'
+        )
         file.write(b'{"event": "published", "payload": 3}\n{"event": null}\n[1]\nno json\n')
     told = timeline(registry, job_id)
     texts = [moment.text for chapter in told.chapters for moment in chapter.moments]
