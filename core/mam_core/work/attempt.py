@@ -37,6 +37,7 @@ from mam_core.work.screen import Screen
 from mam_core.work.tending import Tending
 from mam_core.work.validation import environment
 from mam_core.work.voice import Voice
+from mam_core.work.witnesses import ATTEMPTS
 
 PROMPT = "prompt"
 
@@ -80,7 +81,7 @@ class Attempt:
 
     def _tried(self) -> Job | None:
         try:
-            with Folder.open(self._place, create=True) as folder:
+            with self._opened_place() as folder:
                 return self._run(folder)
         except (TransitionRefused, JobNotFound):
             raise
@@ -91,10 +92,14 @@ class Attempt:
             self.could_not_begin = True
             return self._give_back(_words(problem))
 
-    @property
-    def _place(self) -> str:
-        log = self._registry.store.audit.path
-        return os.path.join(log, self._job.job_id, "attempts", str(self._job.attempt))
+    def _opened_place(self) -> Folder:
+        """The folder of this attempt, step by step: a link on the way leads nobody elsewhere."""
+        with (
+            Folder.open(self._registry.store.audit.path, create=True) as log,
+            log.subfolder(self._job.job_id, create=True) as history,
+            history.subfolder(ATTEMPTS, create=True) as attempts,
+        ):
+            return attempts.subfolder(str(self._job.attempt), create=True)
 
     # -- the walk --------------------------------------------------------------------------
 
