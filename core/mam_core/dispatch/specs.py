@@ -44,8 +44,8 @@ def look(folder: str) -> Found:
                 for entry in entries
                 if entry.name.startswith("S") and entry.name.endswith(".md") and entry.is_file()
             )
-    except OSError as problem:
-        why = (problem.strerror or str(problem)).lower()
+    except (OSError, ValueError) as problem:  # a name from a file: no path can have a NUL
+        why = (getattr(problem, "strerror", None) or str(problem)).lower()
         raise DispatchError(f"the specs folder {folder} cannot be read: {why}") from None
     by_task: dict[str, list[str]] = {}
     odd = []
@@ -101,8 +101,8 @@ def prompt_of(task_id: str, task: Task, folder: str) -> str:
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_PROMPT_BYTES + 1)
-    except OSError as problem:
-        why = (problem.strerror or str(problem)).lower()
+    except (OSError, ValueError) as problem:
+        why = (getattr(problem, "strerror", None) or str(problem)).lower()
         raise DispatchError(f"task {task_id}: its spec {path} cannot be read: {why}") from None
     if len(data) > MAX_PROMPT_BYTES:
         raise DispatchError(f"task {task_id}: its spec {path} has more than 1 MiB")

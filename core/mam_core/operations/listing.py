@@ -117,6 +117,6 @@ def _with_shown(
     for row in stored:
         if isinstance(row, bytes) and _RUNS.search(row):
             record = codec.loads(row)
-            if (found := shown.get(str(record["job_id"]))) is not None:
+            if (found := shown.get(str(record.get("job_id")))) is not None:
                 row = codec.dumps({**record, "shown": found.to_dict(now)})
         yield row

@@ -43,13 +43,13 @@ def decode_gates(data: bytes, where: str) -> Gates:
                 str(gate["since"]),
                 str(gate.get("by", "")),
                 str(gate.get("why", "")),
-                gate.get("until"),
+                None if gate.get("until") is None else str(gate["until"]),
             )
             for gate in parsed["closed"]
         )
         slots = {str(name): int(count) for name, count in parsed["slots"].items()}
         schedules = {str(name): dict(kept) for name, kept in parsed.get("schedules", {}).items()}
-    except (MamError, KeyError, TypeError, ValueError, AttributeError) as problem:
+    except (MamError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise StoreError(
             f"{where} cannot be read, and nobody knows what is paused: {problem}; "
             "`mam resume --all` writes it anew"

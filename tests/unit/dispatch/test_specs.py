@@ -135,6 +135,8 @@ class TestPrompt:
             ("../secret.md", b"x", "is no name of a file"),
             ("/etc/passwd", b"x", "is no name of a file"),
             ("S01-none.md", None, "no such file"),
+            ("S01-\0.md", None, "embedded null byte"),
+            ("S01-\ud800.md", None, "surrogates not allowed"),
             ("S01-x.md", b" \n", "is empty"),
             ("S01-x.md", b"\xff", "is not UTF-8"),
             ("S01-x.md", b"x" * (2**20 + 1), "more than 1 MiB"),
