@@ -45,7 +45,8 @@ def test_in_a_folder(mam: Mam, door: Door, tried: Tried, count: int) -> None:
             _written(mam, name, mutant)
         label = batch[0].label
         for words in _LOOKS:
-            door(label, *words)
+            answer = door(label, *words)
+            assert "--json" not in words or answer.json, label
         for name, mutant in names.items():
             door(mutant.label, *chance.choice(_VERBS), "--job", name)
         rows = {row["job_id"] for row in door(label, "list", "--json").json}
