@@ -133,7 +133,7 @@ def _in_files(shop: SessionShop, home: Path, songs: dict[str, str]) -> Iterator[
 def test_the_password_of_a_database_is_in_no_argument_and_no_answer(
     shop: SessionShop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It may be in a file of 0600 or in PGPASSWORD; in an address on the command line it may not."""
+    """It may be in a file of 0600 or in PGPASSWORD; in an address that is typed it may not."""
     url = f"postgresql://ann:{DSN_PASSWORD}@127.0.0.1:1/jobs"
     refused = shop.say("list", "--store", url)
     assert refused.code == 2 or refused.code == 1

@@ -16,9 +16,9 @@ from mam_core.agents.screens import (
     rules_for,
     rules_of,
 )
-from mam_core.bounded_pattern import LINE_CHARS, BadPattern, line_pattern
 from mam_core.agents.signs import AgentState, Channel
 from mam_core.agents.streams import StreamFormat
+from mam_core.bounded_pattern import LINE_CHARS, BadPattern, line_pattern
 from tests.support.screens import (
     AGENTS,
     EXPECTED,
