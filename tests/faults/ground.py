@@ -38,6 +38,11 @@ class Ground:
         return self.root / "diaries"
 
     @property
+    def clock(self) -> Path:
+        """How many seconds the wall clock is off here; without it, not at all."""
+        return self.root / "clock"
+
+    @property
     def store_url(self) -> str:
         """Where the records are; whoever plays finds it written down."""
         try:

@@ -24,6 +24,7 @@ from tests.faults.checker import check
 from tests.faults.diary import Act, Phase, read_diaries
 from tests.faults.ground import Ground
 from tests.faults.nursery import Child, Nursery
+from tests.faults.weather import leap, tear
 from tests.faults.workload import CAST, Role
 
 KILLS_PER_ACT = 20
@@ -40,6 +41,8 @@ class Tally:
     stops: int = 0
     indexes: int = 0  #: how often the index was thrown away under the players
     disturbances: int = 0  #: how often the server itself was killed
+    leaps: int = 0  #: how often the wall clock was set an hour on or back
+    torn: int = 0  #: how often a line of a history was torn
     jobs: int = 0
     claims: int = 0
     acknowledged: int = 0
@@ -53,6 +56,7 @@ class Tally:
             "stops": self.stops,
             "indexes": self.indexes,
             **({"servers": self.disturbances} if self.disturbances else {}),
+            **({"leaps": self.leaps, "torn lines": self.torn} if self.leaps else {}),
             "jobs": self.jobs,
             "claims": self.claims,
             "acknowledged": self.acknowledged,
@@ -110,10 +114,13 @@ def one_act(
     kills: int,
     tally: Tally,
     disturb: Callable[[], None] | None = None,
+    *,
+    bad_weather: bool = False,
 ) -> None:
     """Play, kill `kills` times at random, end everything, recover once, check.
 
     `disturb` is called now and then: something else that happens to a registry.
+    In bad weather the clock leaps and lines are torn meanwhile.
     """
     dice = random.Random(seed)
     ground.diaries_dir.mkdir(parents=True)
@@ -136,6 +143,9 @@ def one_act(
                 tally.stops += 1
             troupe.put_back(place)
             tally.kills += 1
+            if bad_weather and dice.random() < 0.5:
+                tally.leaps += leap(ground, dice)
+                tally.torn += tear(ground, dice)
             if dice.random() < 0.1:
                 tally.indexes += _throw_index_away(ground)
                 if disturb is not None:
@@ -176,6 +186,7 @@ def campaign(
     *,
     store_url: Callable[[Path], str] | None = None,
     disturb: Callable[[], None] | None = None,
+    bad_weather: bool = False,
 ) -> Tally:
     """Acts until so many kills were made or so much time has passed.
 
@@ -189,7 +200,7 @@ def campaign(
         ground = Ground(place / act_seed)
         if store_url is not None:
             ground.keep_in(store_url(ground.root))
-        one_act(nursery, ground, act_seed, kills, tally, disturb)
+        one_act(nursery, ground, act_seed, kills, tally, disturb, bad_weather=bad_weather)
         ground.remove()
     return tally
 

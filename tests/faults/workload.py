@@ -27,6 +27,7 @@ from mam_core.stores.base import GateKind, Query
 from mam_core.summaries import Summary
 from tests.faults.diary import Act, Diary, Phase, open_call
 from tests.faults.ground import Ground
+from tests.faults.weather import GroundClock
 
 #: Whoever finds one of these outside a record has found a leak.
 CANARY_PASSWORD = "canary-password-7d1f09"
@@ -116,6 +117,7 @@ class Player:
         self.ground = ground
         self.dice = random.Random(f"{seed}/{name}")
         self.registry: Registry = ground.open()
+        self.registry.clock = GroundClock(ground)
         self.diary = Diary(ground.diaries_dir, name)
         self._count = 0
 
