@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from mam_core.config import CONFIG_VARIABLE, VARIABLES
+from tests.support import release_table
 from tests.support.clock import FakeClock
 
 # Machines of all speeds run these; a slow example is no finding, and a failure must be repeatable.
@@ -20,6 +21,19 @@ settings.load_profile("mam")
 # What is started in the background by a script ignores ^C, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A run that leaves nothing out ends with what it has found out."""
+    if terminalreporter.config.getoption("markexpr"):
+        return
+    passed = terminalreporter.stats.get("passed", [])
+    told = [one for report in passed for one in report.user_properties]
+    failed = len(terminalreporter.stats.get("failed", []))
+    table = release_table.lines(release_table.figures(told), failed)
+    if table:
+        terminalreporter.section("release")
+        terminalreporter.write_line("\n".join(table))
+
 
 _OURS = (*VARIABLES, CONFIG_VARIABLE, "MAM_JOB_ID")
 

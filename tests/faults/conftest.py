@@ -50,7 +50,7 @@ def show_figures(
     """Prints a line of the table, past the capture, on stderr: the one that parallel runs share."""
 
     def show(name: str, counts: Mapping[str, int]) -> None:
-        record_property(name, dict(counts))
+        record_property(f"faults: {name}", dict(counts))
         with capfd.disabled():
             sys.stderr.write("\n" + figures.line(name, counts) + "\n")
 

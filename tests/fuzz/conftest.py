@@ -101,6 +101,6 @@ def tried(record_property: Callable[[str, object], None]) -> Tried:
     """A line of the release's table."""
 
     def tell(name: str, count: int) -> None:
-        record_property(f"fuzz: {name}", {"inputs tried": count, "exceptions": 0})
+        record_property(f"inputs: {name}", {"tried": count, "exceptions": 0})
 
     return tell

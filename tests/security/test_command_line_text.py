@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unicodedata import category
 
@@ -155,7 +155,10 @@ def _mistakes() -> list[list[str]]:
     "count", [30, pytest.param(2000, marks=[pytest.mark.release, pytest.mark.timeout(1800)])]
 )
 def test_only_text_and_our_own_colours_reach_the_terminal(
-    folder: Path, registry: Registry, count: int
+    folder: Path,
+    registry: Registry,
+    count: int,
+    record_property: Callable[[str, object], None],
 ) -> None:
     _settings(folder)
     jobs = _jobs(registry, folder, count)
@@ -171,6 +174,7 @@ def test_only_text_and_our_own_colours_reach_the_terminal(
     assert told.count(MARK.encode()) > len(calls), "the words did arrive"
     assert b"Traceback" not in told
     assert b"mistake in mam" not in told
+    record_property("inputs: hostile jobs on a terminal", {"tried": count, "leaks": 0})
     # What is exported is opened with other programs: their terminals are no worse off.
     page = (folder / "out.md").read_bytes()
     assert b"\x1b" not in page
