@@ -7,7 +7,6 @@ a person pastes as an argument: the bytes on the terminal are text and our own c
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from unicodedata import category
@@ -19,34 +18,14 @@ from mam_core.registry import Registry
 from mam_core.safe_text import safe
 from mam_core.wiring import open_registry
 from tests.console.detail_story import output_of
-from tests.console.hostile.payloads import (
-    CONTROLS,
-    LONG,
-    MARK,
-    MARKUP,
-    SEQUENCES,
-    SHAPES,
-    everything,
-    file_name,
-    one_line,
-    printable,
-)
+from tests.console.hostile.generated import hostile_text
+from tests.console.hostile.payloads import LONG, MARK, everything, file_name, one_line, printable
 from tests.support.pty_host import Written, on_a_terminal
 from tests.support.stream import Kind, pieces
 
-_ATOMS = [*MARKUP.values(), *SEQUENCES.values(), *CONTROLS.values(), *SHAPES.values()]
 #: Controls, formats (among them all that turn the direction round), halves, and odd line ends.
 _ACTING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _OURS = {"CSI m", "control '\\r'", "control '\\n'", "control '\\t'"}
-
-
-def hostile_text(number: int) -> str:
-    """Pieces of all of them in any order, cut anywhere: what no list of examples has."""
-    chance = random.Random(number)
-    text = "".join(chance.choice(_ATOMS) for _ in range(chance.randint(1, 4)))
-    first, second = sorted(chance.randint(0, len(text)) for _ in range(2))
-    whole = MARK + text[first:second] + chance.choice(_ATOMS)
-    return whole.encode("utf-8", "replace").decode()  # half a character is refused at the door
 
 
 def foreign(written: Written) -> list[str]:
