@@ -49,6 +49,8 @@ def _left_prompts(look: Look) -> list[str]:
         except MamError:
             continue
         attempts = os.path.join(log, job_id, ATTEMPTS)
+        if os.path.islink(os.path.join(log, job_id)) or os.path.islink(attempts):
+            continue  # what is behind a link is not ours to tidy
         for attempt in _listed(attempts):
             if os.path.isfile(os.path.join(attempts, attempt, PROMPT)):
                 job = look.running.get(job_id)

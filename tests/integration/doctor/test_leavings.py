@@ -34,6 +34,16 @@ def test_prompt_files_of_attempts_that_do_not_run(shop: Clinic) -> None:
     assert shop.findings() == []
 
 
+def test_a_prompt_behind_a_link_is_somebody_elses(shop: Clinic) -> None:
+    theirs = shop.folder / "theirs" / "1"
+    theirs.mkdir(parents=True)
+    (theirs / "prompt").write_text("not yours")
+    job_id = shop.add(shop.agent("good", "behaves"))
+    shop.attempt_folder(job_id).parent.symlink_to(theirs.parent)
+    assert not [finding for finding in shop.findings() if finding.what == "prompts"]
+    assert (theirs / "prompt").exists()
+
+
 def test_temp_files_older_than_an_hour(shop: Clinic) -> None:
     """N33"""
     job_id = shop.add(shop.agent("good", "behaves"))
