@@ -38,7 +38,7 @@ def offered(mam: Mam, *words: str) -> list[str]:
 
 class TestCandidates:
     def test_are_verbs_first(self, mam: Mam) -> None:
-        assert offered(mam, "re") == ["register", "replay", "retry", "resume", "restore", "relay"]
+        assert offered(mam, "re") == ["register", "replay", "retry", "resume", "restore", "relay", "report"]
         assert "list" in offered(mam, "")
         assert offered(mam, "--registry-dir", "x", "pi") == ["pick"]
 

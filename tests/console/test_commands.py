@@ -54,7 +54,7 @@ def test_what_is_understood(line: str, command: Command | None) -> None:
         ("cancel now", "cancel takes no word"),
         ("fleet now", "fleet takes no word"),
         ("frobnicate", "there is no command 'frobnicate'"),
-        ("re", "there is no command 're'; did you mean read-only or refresh or restore?"),
+        ("re", "there is no command 're'; did you mean read-only or refresh or report?"),
     ],
 )
 def test_what_is_refused(line: str, sentence: str) -> None:

@@ -210,3 +210,29 @@ async def test_the_palette_has_it_where_there_is_no_command_line(
         await until_told(console, "the screen is in")
         picture = only("mam-board-*.svg")
         assert "Keys&#160;that&#160;are&#160;valid" in picture.read_text()
+
+
+async def test_a_page_about_the_chosen_jobs(
+    registry: Registry, ids: list[str], tmp_path: Path
+) -> None:
+    """``:report`` asks for a name, ``:report FILE`` does not; without a choice it is the day."""
+    async with board(registry, tmp_path) as console:
+        await console.press("space", ":", *"report", "enter")
+        await console.pilot.pause()
+        assert "Write a page about 1 job to a new file: .html or .md" in console.text()
+        deed = await named(console)
+        page = only("*.html")
+        assert deed.sentences == (f"a report about 1 job is in {page}",)
+        assert deed.command == f"mam report {page.name[:8]} --output {page.name}"
+        assert f"<h1>Job {page.name[:8]} " in page.read_text()
+        before = len(console.app.desk.deeds)
+        await console.press(":", *"report mine.md", "enter")
+        while len(console.app.desk.deeds) == before:
+            await console.pilot.pause(0.02)
+        assert text_of("mine.md").startswith("# Job ")
+        await console.press("6", ":", *"report day.html", "enter")
+        while len(console.app.desk.deeds) == before + 1:
+            await console.pilot.pause(0.02)
+        # These jobs are of another day than the console's own clock says.
+        (said,) = console.app.desk.deeds[-1].sentences
+        assert "nothing happened to any job since" in said

@@ -62,6 +62,7 @@ VERBS = {
     "columns": Verb("choose columns, in this order: a,b,c; auto: as the width allows", _columns),
     "bulk": Verb("register the jobs of a file, after a look at them"),
     "screenshot": Verb("the screen as an SVG file; without a word: here", needs_word=False),
+    "report": Verb("a page about the chosen jobs, .html or .md", needs_word=False),
     "theme": Verb("choose the colours"),
     "job": Verb("go to a job by its id", aliases=("go",)),
     "view": Verb("go to a view; its name alone does that, too", _views),

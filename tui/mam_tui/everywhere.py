@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mam_tui.actions import ACTIONS, Place
+from mam_tui.actions import ACTIONS, Place, refusal
 from mam_tui.commands import Command
 from mam_tui.filters import NEEDING, parse, with_or_without
 from mam_tui.views import BOARD, VIEWS
@@ -36,6 +36,8 @@ class Everywhere:
             console.board.action_act(command.name)
         elif command.name == "screenshot":
             self._picture(command.word)
+        elif command.name == "report":
+            self._report(command.word)
         elif command.name == "theme":
             if not console.choose_theme(command.word):
                 themes = ", ".join(sorted(console.available_themes))
@@ -129,6 +131,16 @@ class Everywhere:
 
     def _do_screenshot(self) -> None:
         self._picture("")
+
+    def _do_report(self) -> None:
+        self._report("")
+
+    def _report(self, path: str) -> None:
+        """About the last day; the board and a job's screen know which jobs are meant."""
+        if (reason := refusal(ACTIONS["report"], self._console.desk)) is not None:
+            self._refuse(f"{ACTIONS['report'].words}: {reason}")
+        else:
+            self._console.jobs.report((), path)
 
     def _picture(self, path: str) -> None:
         from mam_tui.screenshot import take

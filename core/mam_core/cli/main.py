@@ -82,6 +82,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "schedule": ("schedule", "show the schedules, run one now, hold them back"),
     "relay": ("relay", "bring queued events to their brokers until interrupted"),
     "export": ("export", "write jobs into a file, as a table or as records"),
+    "report": ("report", "write a page about jobs, for a colleague or a pull request"),
     "migrate": ("migrate", "bring jobs over from another registry"),
     "broker": ("broker", "run the registry's own broker, or tell how it stands"),
     "console": ("console", "open the operator's screen; `mam` alone does the same"),

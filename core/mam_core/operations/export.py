@@ -137,7 +137,7 @@ def _rows_as_json(rows: Sequence[_Row]) -> bytes:
 
 
 def _as_pages(registry: Registry, jobs: Sequence[_Row]) -> bytes:
-    from mam_core.operations.report import report  # a table needs none of it
+    from mam_core.operations.reports.job_markdown import report  # a table needs none of it
 
     pages = [report(registry, str(job["job_id"])) for job in jobs]
     return "\n---\n\n".join(pages).encode("utf-8", "replace")

@@ -1,201 +1,119 @@
-"""One job as a page of Markdown: what was asked, what happened, what it left and what it cost.
+"""A page about jobs for people who were not there: asked, happened, left behind, spent.
 
-Made from the record, the audit log and the output log; without a record, from the logs
-alone. Everything foreign stands in code spans and fenced blocks, so that no prompt and no
-output can write a page of its own; secrets stay behind.
+The file stands alone, as HTML or Markdown by its ending. What is secret, what looks like a
+key and where somebody lives is not in it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from typing import Any
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from mam_core.agents.states import moment
 from mam_core.clock import stamp
-from mam_core.errors import JobNotFound, MamError
-from mam_core.operations.artifacts import artifacts
-from mam_core.operations.markdown import block, code
-from mam_core.operations.moments import Moment
-from mam_core.operations.output import NoOutput, attempts_with_output, read_output
-from mam_core.operations.record import record
-from mam_core.operations.timeline import Chapter, Timeline, timeline
-from mam_core.operations.why import why
-from mam_core.records import DEFAULTS, check_job_id
-from mam_core.redaction import without_secrets
+from mam_core.errors import InvalidField, JobNotFound, MamError
+from mam_core.operations.export import create
+from mam_core.operations.history import History, HistoryBusy
+from mam_core.operations.listing import listing, query
+from mam_core.operations.reports import html_page, job_markdown
+from mam_core.operations.reports.account import Account, account_of
+from mam_core.operations.reports.discretion import tell_of
+from mam_core.records import Status
 from mam_core.registry import Registry
 
-_OUTPUT_BYTES = 64 * 1024
-_OUTPUT_LINES = 100
-#: Colours and moves of the cursor; what else is odd becomes visible.
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
-#: What was asked for, in the order of a page; the prompt has a block of its own.
-_CONTRACT = (
-    *("agent", "agent_session", "model", "workdir", "group", "priority", "key", "after"),
-    *("not_before", "timeout_sec", "idle_timeout_sec", "max_attempts", "max_cost", "max_tokens"),
-    *("memory_max", "expected_artifacts", "validate", "created_at"),
-)
+DAY_SEC = 86400.0
+#: A page with more is one that nobody reads, and no browser likes.
+MOST_JOBS = 200
+#: Of each job, where there are several.
+_FEW_LINES = 20
+_MANY_LINES = 100
 
 
-def report(registry: Registry, job_id: str) -> str:
-    """Raises `JobNotFound` for a job that is neither registered nor logged."""
-    told = timeline(registry, check_job_id(job_id))
-    values, secretive = _asked_for(registry, job_id)
-    parts = [
-        _head(job_id, told, values, registry.clock.now()),
-        _contract(values),
-        *_why(registry, told),
-        *_attempts(told),
-        *_artifacts(registry, job_id, told),
-        *_output(registry, job_id),
-        *_cost(told),
-    ]
-    page = "\n\n".join("\n".join(lines) for part in parts if (lines := list(part))) + "\n"
-    return str(without_secrets(secretive, page)) if secretive is not None else page
+class _Page(NamedTuple):
+    accounts: Sequence[Account]
+    title: str
+    now: float
+    notes: Sequence[str]
 
 
-def _asked_for(registry: Registry, job_id: str) -> tuple[Mapping[str, Any], Any]:
-    """The record without its secrets, and the record itself to know them by."""
-    with suppress(MamError):
-        values = record(registry, job_id).values
-        job = None
-        with suppress(MamError):
-            job = registry.get(job_id)
-        return values, job
-    return registry.store.audit.meta(job_id) or {}, None
+def report(
+    registry: Registry, path: str, job_ids: Sequence[str] = (), since_sec: float = DAY_SEC
+) -> str:
+    """Write a new file about these jobs, or about all that something happened to in so many
+    seconds; what was done, in words.
+
+    Raises `JobNotFound` for one that was named and is neither registered nor logged, and
+    `CannotExport` for a file that is there already.
+    """
+    written = _WRITERS.get(os.path.splitext(path)[1].lower())
+    if written is None:
+        raise InvalidField(f"{path} must end in {' or '.join(_WRITERS)}")
+    now = registry.clock.now()
+    named = list(dict.fromkeys(job_ids))
+    chosen = named or list(active_since(registry, now - since_sec))
+    if not chosen:
+        raise JobNotFound(f"nothing happened to any job since {stamp(now - since_sec)}")
+    notes = []
+    if len(chosen) > MOST_JOBS:
+        notes.append(f"These are {MOST_JOBS} of {len(chosen)} jobs: those that changed last.")
+    several = len(chosen) > 1
+    accounts = []
+    for job_id in chosen[:MOST_JOBS]:
+        try:
+            accounts.append(account_of(registry, job_id, _FEW_LINES if several else _MANY_LINES))
+        except MamError as problem:
+            if named:
+                raise
+            notes.append(problem.message)
+    title = f"Job {accounts[0].job_id}" if len(accounts) == 1 else f"{len(accounts)} jobs"
+    if not named:
+        title += f" since {stamp(now - since_sec)}"
+    place = create(path, written(_Page(accounts, title, now, notes)).encode("utf-8", "replace"))
+    left = f"; {len(chosen) - MOST_JOBS} more are left out" if len(chosen) > MOST_JOBS else ""
+    count = "1 job" if len(accounts) == 1 else f"{len(accounts)} jobs"
+    return f"a report about {count} is in {place}{left}"
 
 
-def _head(job_id: str, told: Timeline, values: Mapping[str, Any], now: float) -> Iterator[str]:
-    status = str(told.status) if told.status else "no longer in the registry"
-    yield f"# Job {job_id}"
-    yield ""
-    reason = f" ({code(str(values['reason']))})" if told.status and values.get("reason") else ""
-    yield f"**{status}**{reason}, attempt {told.current}. Written at {stamp(now)}."
-    if told.status and values.get("detail"):
-        yield ""
-        yield code(str(values["detail"]), 2000)
+def active_since(registry: Registry, at: float) -> Iterator[str]:
+    """Jobs that run, or that something happened to; those that changed last come first.
+
+    Also those whose record is gone, from the index of the audit log.
+    """
+    found: dict[str, float] = {}
+    for job in listing(registry, query()).jobs:
+        changed = moment(job.updated_at) or 0.0
+        if changed >= at or job.status is Status.RUNNING:
+            found[job.job_id] = changed
+    for job_id, changed in _logged_since(registry, at):
+        found.setdefault(job_id, changed)
+    return iter(sorted(found, key=lambda job_id: -found[job_id]))
 
 
-def _contract(values: Mapping[str, Any]) -> Iterator[str]:
-    yield "## Contract"
-    yield ""
-    for name in _CONTRACT:
-        value = values.get(name)
-        if value is None or value in ("", []) or value == DEFAULTS.get(name):
-            continue
-        several = value if isinstance(value, list | tuple) else [value]
-        shown = ", ".join(code(str(one)) for one in several[:100])
-        yield f"- {name.replace('_', ' ')}: {shown}"
-    yield ""
-    yield "### Prompt"
-    yield ""
-    yield block(str(values.get("prompt") or ""))
+def _logged_since(registry: Registry, at: float) -> Iterator[tuple[str, float]]:
+    with History(registry) as history:
+        try:
+            for _ in history.refresh():
+                pass
+        except HistoryBusy:
+            pass  # another process brings it up to date: what is there will do
+        last = None
+        while page := history.page(last):
+            for row in page:
+                if row.entry.changed_at < at:
+                    return
+                yield row.entry.job_id, row.entry.changed_at
+            last = page[-1]
 
 
-def _why(registry: Registry, told: Timeline) -> Iterator[Iterator[str]]:
-    if told.status is None:
-        return
-    with suppress(JobNotFound):
-        sentences = why(registry, told.job_id).sentences
-        yield iter(["## Why it stands there", "", *(f"- {code(one, 1000)}" for one in sentences)])
+def _html(page: _Page) -> str:
+    return html_page.page_of(page.accounts, page.title, page.now, page.notes)
 
 
-def _attempts(told: Timeline) -> Iterator[Iterator[str]]:
-    yield iter(["## What happened"])
-    for chapter in told.chapters:
-        yield _chapter(chapter)
+def _markdown(page: _Page) -> str:
+    pages = [tell_of(one.job)(job_markdown.page_of(one, page.now)) for one in page.accounts]
+    notes = "".join(f"\n---\n\n{note}\n" for note in page.notes)
+    return "\n---\n\n".join(pages) + notes
 
 
-def _chapter(chapter: Chapter) -> Iterator[str]:
-    if chapter.attempt:
-        outcome = f": {code(chapter.outcome)}" if chapter.outcome else ""
-        yield f"### Attempt {chapter.attempt}{outcome}"
-    else:
-        yield f"### After attempt {chapter.after}" if chapter.after else "### Before the first"
-    yield ""
-    if chapter.attempt:
-        yield from _facts(chapter)
-    for at, one in enumerate(chapter.moments):
-        if chapter.left_out and at == len(chapter.moments) // 2:
-            yield f"- … {chapter.left_out} moments are left out"
-        yield _moment(one)
-
-
-def _facts(chapter: Chapter) -> Iterator[str]:
-    if chapter.reason or chapter.detail:
-        words = ": ".join(filter(None, (chapter.reason, chapter.detail)))
-        yield f"- reason: {code(words, 2000)}"
-    if (elapsed := chapter.elapsed_sec) is not None:
-        yield f"- it took {elapsed:g} s"
-    for name, value in chapter.facts.items():
-        shown = _tokens(value) if name == "tokens" else code(str(value))
-        yield f"- {name.replace('_', ' ')}: {shown}"
-    if chapter.events:
-        counted = ", ".join(f"{code(name)} {count}" for name, count in chapter.events.items())
-        yield f"- events: {counted}"
-
-
-def _moment(one: Moment) -> str:
-    at = stamp(one.at) if one.at is not None else "at some time"
-    passed = "" if one.passed is None else " (passed)" if one.passed else " (failed)"
-    text = f" {code(one.text, 1000)}" if one.text else ""
-    by = f" by {code(one.by)}" if one.by else ""
-    return f"- {at} {code(one.word)}{passed}{text}{by}"
-
-
-def _artifacts(registry: Registry, job_id: str, told: Timeline) -> Iterator[Iterator[str]]:
-    if told.status is None:
-        return
-    with suppress(MamError, OSError):
-        found = artifacts(registry, job_id)
-        lines = []
-        for one in found.found:
-            passed = "passed" if one.check.passed else "failed"
-            size = "" if one.size is None else f", {one.size:,} {_unit(one.is_folder)}"
-            lines.append(f"- {passed}: {code(one.check.what)}{size}: {code(one.check.words)}")
-        last = found.last_check
-        if last is not None:
-            passed = "passed" if last.passed else "failed"
-            lines.append(f"- {passed}: the validate command, attempt {last.attempt}")
-            if last.output:
-                lines += ["", block(last.output, 4000)]
-        if lines:
-            yield iter(["## Artifacts and checks", "", *lines])
-
-
-def _output(registry: Registry, job_id: str) -> Iterator[Iterator[str]]:
-    numbers = attempts_with_output(registry, job_id)
-    if not numbers:
-        return
-    with suppress(NoOutput, MamError, OSError):
-        piece = read_output(registry, job_id, numbers[-1], limit=_OUTPUT_BYTES)
-        text = _ESCAPES.sub("", piece.data.decode("utf-8", "replace"))
-        lines = text.splitlines()[-_OUTPUT_LINES:]
-        kept = "\n".join(line[:4000] for line in lines)
-        yield iter([f"## The end of what attempt {numbers[-1]} printed", "", block(kept, 200_000)])
-
-
-def _cost(told: Timeline) -> Iterator[Iterator[str]]:
-    facts = [chapter.facts for chapter in told.chapters if chapter.attempt]
-    costs = [one["cost"] for one in facts if isinstance(one.get("cost"), int | float)]
-    counted = [_counted(one.get("tokens")) for one in facts]
-    tokens = [count for count in counted if count is not None]
-    if costs or tokens:
-        lines = [f"- cost: {sum(costs):.4f} US dollars"] if costs else []
-        lines += [f"- tokens: {sum(tokens):,}"] if tokens else []
-        yield iter(["## Cost of all attempts", "", *lines])
-
-
-def _tokens(value: Any) -> str:
-    return ", ".join(f"{code(str(name))} {code(str(count))}" for name, count in value.items())
-
-
-def _counted(value: Any) -> int | None:
-    if not isinstance(value, Mapping):
-        return None
-    parts = [value.get(name) for name in ("input", "output")]
-    return sum(part for part in parts if isinstance(part, int) and not isinstance(part, bool))
-
-
-def _unit(is_folder: bool) -> str:
-    return "entries" if is_folder else "bytes"
+_WRITERS: Mapping[str, Callable[[_Page], str]] = {".html": _html, ".md": _markdown}

@@ -70,6 +70,7 @@ EVERYWHERE: tuple[Action, ...] = (
         only_now=True,
         aliases=("s", "cron"),
     ),
+    Action("report", "", "page about jobs for a colleague", Place.EVERYWHERE, only_now=True),
     Action("log", "at", "what was done here", Place.EVERYWHERE),
     Action("back", "escape", "back", Place.EVERYWHERE),
     Action("last-view", "minus", "the view before", Place.EVERYWHERE),

@@ -282,6 +282,9 @@ class BoardScreen(TableActs):
             board.chosen() if board.marks else [row.job_id for row in board.view()]
         )
 
+    def _do_report(self) -> None:
+        self.console.jobs.report(self.desk.board.chosen())
+
     def _do_edit(self) -> None:
         if self.desk.board.cursor is not None:
             self.console.jobs.edit(self.desk.board.cursor)

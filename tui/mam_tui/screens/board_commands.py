@@ -27,6 +27,8 @@ def obey(board: BoardScreen, command: Command) -> None:
         _go_to(board, word)
     elif name == "bulk" and word and board.lacks(name) is None:
         board.console.jobs.bulk(word)
+    elif name == "report" and word and board.lacks(name) is None:
+        board.console.jobs.report(board.desk.board.chosen(), word)
     elif name in ACTIONS and not (word and name == "screenshot"):
         board.action_act(name)
     else:

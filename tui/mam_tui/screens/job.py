@@ -137,6 +137,8 @@ class JobScreen(Screen[str]):
         name, word = event.command
         if name == "back":
             self.action_leave()
+        elif name == "report" and word and self.lacks(name) is None:
+            self._board.console.jobs.report([self._job_id], word)
         elif not word and name in ACTIONS and self._knows(name):
             self.action_act(name)
         else:
@@ -157,6 +159,7 @@ class JobScreen(Screen[str]):
             "cancel": lambda: self._board.console.jobs.cancel([self._job_id]),
             "retry": lambda: self._board.console.jobs.retry([self._job_id]),
             "export": lambda: self._board.console.jobs.export([self._job_id], ".md"),
+            "report": lambda: self._board.console.jobs.report([self._job_id]),
             "answer": lambda: self._board.console.talk.answer(self._job_id),
             "attach": lambda: self._board.console.talk.attach_to_job(self._job_id),
             "say": lambda: self._board.console.talk.say(self._job_id),

@@ -89,6 +89,21 @@ class JobActs:
         kinds = ".csv a table, .json whole records, .md pages"
         self._ask_name(f"Write {count} to a new file: {kinds}", what, ending, named)
 
+    def report(self, chosen: Sequence[str], path: str = "") -> None:
+        """A page about these jobs, or about the last day where none is chosen."""
+        from mam_core.operations.report import report
+
+        def named(path: str) -> None:
+            words = ["report", *chosen, "--output", path]
+            run(self._console, words, lambda registry: report(registry, path, chosen))
+
+        if path:
+            named(path)
+            return
+        count = "1 job" if len(chosen) == 1 else f"{len(chosen)} jobs" if chosen else "the last day"
+        title = f"Write a page about {count} to a new file: .html or .md"
+        self._ask_name(title, chosen[0] if len(chosen) == 1 else "jobs", ".html", named)
+
     def export_rows(self, rows: Sequence[Mapping[str, object]], what: str, verb: str) -> None:
         """Of a list that is none of jobs; `verb` prints the same."""
         from mam_core.operations.export import export_rows
