@@ -27,7 +27,7 @@ ISSUE_VERBS = (  # noqa: SIM905 — as the issue lists them
     "publish watch wait submit work relay migrate broker config why completion "
     "diff say answer interrupt broadcast spawn sessions attach stop restore doctor "
     "console demo export attention replay nodes node output dispatch group capacity "
-    "schedule audit deploy init report"
+    "schedule audit deploy init report mcp skill"
 ).split()
 
 

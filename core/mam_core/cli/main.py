@@ -83,6 +83,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "relay": ("relay", "bring queued events to their brokers until interrupted"),
     "export": ("export", "write jobs into a file, as a table or as records"),
     "report": ("report", "write a page about jobs, for a colleague or a pull request"),
+    "mcp": ("mcp", "serve the registry to an agent by the Model Context Protocol"),
+    "skill": ("skill", "print or install the file that teaches an agent to delegate"),
     "migrate": ("migrate", "bring jobs over from another registry"),
     "broker": ("broker", "run the registry's own broker, or tell how it stands"),
     "console": ("console", "open the operator's screen; `mam` alone does the same"),

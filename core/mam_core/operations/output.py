@@ -8,6 +8,7 @@ beside its place in it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
@@ -21,6 +22,10 @@ from mam_core.work.witnesses import ATTEMPTS
 
 #: As much as is read at once.
 PIECE_BYTES = 256 * 1024
+
+
+#: Colours and moves of the cursor; what else is odd becomes visible where it is shown.
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
 
 
 class NoOutput(MamError):
@@ -44,6 +49,11 @@ class Piece(NamedTuple):
     skipped: int  #: bytes right before these that are not in any piece
     is_anew: bool  #: it does not follow what was read before
     size: int  #: of all that is kept
+
+
+def without_escapes(data: bytes) -> str:
+    """What was printed, as a text to be read and not to be played."""
+    return _ESCAPES.sub("", data.decode("utf-8", "replace"))
 
 
 def attempts_with_output(registry: Registry, job_id: str) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ them safe and discreet.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from mam_core.audit import AuditEvent
 from mam_core.errors import JobNotFound, MamError
 from mam_core.operations.artifacts import Artifacts, artifacts
 from mam_core.operations.bars import Bar, BarReader
-from mam_core.operations.output import attempts_with_output, read_output
+from mam_core.operations.output import attempts_with_output, read_output, without_escapes
 from mam_core.operations.record import record
 from mam_core.operations.timeline import Timeline, timeline
 from mam_core.operations.why import why
@@ -26,8 +25,6 @@ from mam_core.replay.entries import Act, act_of, first_entry, with_line
 from mam_core.summaries import Summary
 
 _OUTPUT_BYTES = 64 * 1024
-#: Colours and moves of the cursor; what else is odd becomes visible.
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
 _MOST_ACTS = 200
 
 
@@ -138,7 +135,6 @@ def _printed(registry: Registry, job_id: str, lines: int) -> Printed | None:
         return None
     with suppress(MamError, OSError):
         piece = read_output(registry, job_id, numbers[-1], limit=_OUTPUT_BYTES)
-        text = _ESCAPES.sub("", piece.data.decode("utf-8", "replace"))
-        kept = text.splitlines()[-lines:]
+        kept = without_escapes(piece.data).splitlines()[-lines:]
         return Printed(numbers[-1], "\n".join(line[:4000] for line in kept))
     return None

@@ -1,0 +1,61 @@
+"""``mam mcp``: the registry as tools for an agent, on stdin and stdout."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import BinaryIO
+
+from mam_core.cli.context import Context
+from mam_core.cli.parser import words
+from mam_core.cli.terminal import say
+from mam_core.operations.mcp import serve
+from mam_core.wiring import open_registry
+
+_EPILOG = """\
+For clients that speak the Model Context Protocol over stdio, for example:
+  claude mcp add mam -- mam --registry-dir /path/to/.mam/jobs mcp
+Without --allow-write nothing can be changed. With it, the agent can also approve what other
+agents ask for: give --tools register_job,list_jobs,… where it should not.
+"""
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-write",
+        action="store_true",
+        help="also offer tools that register, answer, say, cancel and retry",
+    )
+    parser.add_argument(
+        "--tools",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="offer only these (a,b or several times)",
+    )
+    parser.epilog = _EPILOG
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    registry_dir, settings = context.registry_dir or context.settings.registry_dir, context.settings
+    serve(
+        lambda: open_registry(
+            registry_dir, config=settings, allow_network=context.allow_network_fs
+        ),
+        context.registry_path,
+        settings,
+        (sys.stdin.buffer, _ours_alone()),
+        say,
+        allow_write=args.allow_write,
+        only=words(args.tools),
+    )
+    return 0
+
+
+def _ours_alone() -> BinaryIO:
+    """Standard output, which from now on nobody else can write a line of their own into."""
+    sys.stdout.flush()
+    outward = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return outward

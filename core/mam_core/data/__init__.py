@@ -1,0 +1,1 @@
+"""Files that are shipped as they are."""
