@@ -68,13 +68,14 @@ class Committer:
     def close(self) -> None:
         self.journal.close()
 
-    def let_go(self) -> None:
-        """Free the files that were replaced: asked for when nobody waits for the lock any more.
+    def take_replaced(self) -> list[int]:
+        """Handles of the files that were replaced, once: whoever closes them frees these.
 
-        A disk that discards what is freed takes as long for that as for a sync.
+        That is best done after the lock is released: a disk that discards what is freed takes as
+        long for it as for a sync.
         """
-        while self._replaced:
-            os.close(self._replaced.pop())
+        handles, self._replaced = self._replaced, []
+        return handles
 
     def write(
         self,

@@ -210,8 +210,10 @@ class FilesStore:
         except OSError as problem:
             raise explain(problem, self.path) from problem
         finally:
+            replaced = committer.take_replaced()
             lock.release(wipe=settled)
-            committer.let_go()
+            for handle in replaced:
+                os.close(handle)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
