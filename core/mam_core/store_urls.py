@@ -1,7 +1,8 @@
 """Where the records are, as one text: ``files``, ``sqlite:PATH`` or ``postgresql://…``.
 
 A password may stand in such a text only where nobody else reads it, in a file or in
-the environment; `without_password` is what may be shown and handed on.
+the environment; `without_password` is what may be shown and handed on. A file that
+holds one may be named by anybody: ``postgresql://db/jobs?password_file=/home/ann/.mam-db``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ _SCHEME = re.compile(r"([a-z]+):(.*)", re.DOTALL)
 #: ``//user:word@host``, and ``password=word`` among the parameters.
 _IN_LOGIN = re.compile(r"(//[^/?#@:]*):[^/?#@]*@")
 _IN_PARAMETERS = re.compile(r"([?&](?:password|sslpassword)=)[^&#]*")
+_PASSWORD_FILE = re.compile(r"([?&])password_file=([^&#]*)")
 
 
 class StoreKind(StrEnum):
@@ -64,4 +66,32 @@ class StoreUrl(NamedTuple):
             return str(self)
         plain = _IN_LOGIN.sub(r"\1@", self.place)
         plain = _IN_PARAMETERS.sub(lambda found: found[0][:1], plain)
-        return plain.replace("?&", "?").replace("&&", "&").rstrip("?&")
+        return _tidy(plain)
+
+    @property
+    def password_file(self) -> str | None:
+        """Of our own: libpq knows no such parameter, and would refuse it."""
+        if self.kind is not StoreKind.POSTGRES:
+            return None
+        found = _PASSWORD_FILE.search(self.place)
+        if not found:
+            return None
+        from urllib.parse import unquote  # slow to load, and needed by few
+
+        return os.path.expanduser(unquote(found[2])) or None
+
+    @property
+    def without_password_file(self) -> StoreUrl:
+        return StoreUrl(self.kind, _tidy(_PASSWORD_FILE.sub(r"\1", self.place)))
+
+    def with_password_file(self, path: str) -> StoreUrl:
+        from urllib.parse import quote
+
+        bare = self.without_password_file
+        mark = "&" if "?" in bare.place else "?"
+        return StoreUrl(self.kind, f"{bare.place}{mark}password_file={quote(path, safe='/')}")
+
+
+def _tidy(url: str) -> str:
+    """Without what is left behind by a parameter that was taken out."""
+    return url.replace("?&", "?").replace("&&", "&").rstrip("?&")

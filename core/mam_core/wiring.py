@@ -78,9 +78,12 @@ def store_at(
     _need("psycopg")
     from mam_core.stores.postgres import PostgresDatabase
 
-    password_file = config.store.password_file if config is not None else None
-    server = PostgresDatabase(url, password_file)
-    return SqlStore(server, path, logs_path(path), server.bell, url.without_password)
+    password_file = url.password_file or (config.store.password_file if config else None)
+    server = PostgresDatabase(url.without_password_file, password_file)
+    # Those whom we start have the right to that file as well; the password itself is told nobody.
+    told = StoreUrl(url.kind, url.without_password)
+    told = told.with_password_file(os.path.abspath(password_file)) if password_file else told
+    return SqlStore(server, path, logs_path(path), server.bell, str(told))
 
 
 def estate_of(store: Store) -> Estate:

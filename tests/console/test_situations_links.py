@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mam_core.errors import StoreError
 from mam_core.events import public_brokers, subscription
 from mam_core.events.event import Event
 from mam_core.events.feed import EventHeard, JobChanged, Notice, NoticeKind, Origin
 from mam_core.records import Job, Status
+from mam_core.registry import Registry
 from mam_core.summaries import Unreadable
 from mam_core.wiring import open_registry
 from mam_tui import link
@@ -19,6 +22,7 @@ from mam_tui.folding import MOST_EVENTS, Pile
 from tests.console.staging import add, opened
 from tests.console.story import summary
 from tests.support.brokers import embedded, nothing_left
+from tests.support.postgres import own_server
 
 
 @pytest.fixture
@@ -88,6 +92,36 @@ def _is_up(seen: Any) -> bool:
 def _is_down(seen: Any) -> bool:
     state = seen.app.bridge.state
     return state is not None and state.broker_up is False
+
+
+class TestTheDatabase:
+    async def test_gone_and_back(
+        self, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Killed as by a power cut: grey and dated meanwhile, and nothing is missed afterwards."""
+        with own_server() as server:
+            monkeypatch.setenv("MAM_STORE", server.uri)
+            with open_registry(path) as registry:
+                job_id = add(registry, "apples")
+                async with opened(path) as seen:
+                    board, table = seen.desk.board, seen.app.board.table
+                    server.kill()
+                    await seen.until_seen("REGISTRY LOST, trying again: as of ", "apples")
+                    assert table.stale
+                    await seen.press("c", "y")  # asked for meanwhile: refused, with a reason
+                    await seen.until(lambda: seen.desk.deeds, "it is answered")
+                    assert not seen.desk.deeds[-1].ok
+                    server.start()
+                    late = await seen.until(lambda: _added(registry), "it can be written to")
+                    await seen.until(lambda: board.rows.keys() == {job_id, late}, "both are there")
+                    await seen.until(lambda: not table.stale, "and says so")
+                    assert "REGISTRY" not in seen.top()
+
+
+def _added(registry: Registry) -> str | None:
+    with suppress(StoreError):
+        return add(registry, "quinces")
+    return None
 
 
 class TestTheFolder:

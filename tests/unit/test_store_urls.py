@@ -28,6 +28,31 @@ def test_each_kind_has_its_form(text: str, kind: StoreKind, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "file", "rest"),
+    [
+        ("postgresql://db/jobs", None, "postgresql://db/jobs"),
+        ("postgresql://db/jobs?password_file=/a/b", "/a/b", "postgresql://db/jobs"),
+        (
+            "postgresql://db/jobs?password_file=/a%20%26/b&sslmode=require",
+            "/a &/b",
+            "postgresql://db/jobs?sslmode=require",
+        ),
+        ("sqlite:/a?password_file=b", None, "sqlite:/a?password_file=b"),
+    ],
+)
+def test_a_file_with_the_password_can_be_named(text: str, file: str | None, rest: str) -> None:
+    """Promise 9: what agents are told leads to the secret, and is none."""
+    url = StoreUrl.parse(text)
+    assert url.password_file == file
+    if file is not None:
+        assert str(url.without_password_file) == rest
+        again = url.without_password_file.with_password_file(file)
+        assert again.password_file == file
+        assert str(again.without_password_file) == rest
+        assert not url.has_password
+
+
+@pytest.mark.parametrize(
     ("text", "plain"),
     [
         ("postgresql://me:hush@db/jobs", "postgresql://me@db/jobs"),

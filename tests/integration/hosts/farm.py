@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,14 +26,19 @@ from tests.support.watching import MAM, Watched, running
 
 LABEL = "farm"
 _PORT = 1884
+_WORK = ("work", "--label", LABEL, "--agents", "shell")
+_SKEWED = Path(__file__).parents[2] / "support" / "skewed.py"
 
 
 class Farm:
     """`oak` has database, broker and console; `elm` is a worker host."""
 
-    def __init__(self, folder: Path, oak: Host, elm: Host, database: Server) -> None:
+    def __init__(
+        self, folder: Path, oak: Host, elm: Host, database: Server, broker: Mosquitto
+    ) -> None:
         self.oak, self.elm = oak, elm
         self.database = database
+        self.broker = broker
         self._folder = folder
         self._registry: Registry | None = None
 
@@ -68,7 +74,11 @@ class Farm:
             yield watched
 
     def work(self, host: Host, *words: str) -> Any:
-        return self.mam(host, "work", "--label", LABEL, "--agents", "shell", *words)
+        return self.mam(host, *_WORK, *words)
+
+    def work_with_a_wrong_clock(self, host: Host, ahead: float) -> Any:
+        words = [sys.executable, str(_SKEWED), str(ahead), *_WORK]
+        return running(host.command(*words), self.home(host))
 
     def ask(self, host: Host, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -102,6 +112,15 @@ class Farm:
     def nodes(self) -> dict[str, Any]:
         said = self.ask(self.oak, "nodes", "--json").stdout
         return {node["name"]: node for node in json.loads(said)}
+
+    def events_of(self, lines: list[str], job_id: str) -> list[int]:
+        """The numbers of a job's events, as a watcher was told them."""
+        items = [json.loads(line) for line in lines if line.startswith("{")]
+        return [
+            item["event"]["seq"]
+            for item in items
+            if item.get("kind") == "event" and item["event"]["job_id"] == job_id
+        ]
 
     # -- from outside of both hosts, by the database's socket ------------------------------
 
@@ -160,28 +179,36 @@ def farm(folder: Path) -> Iterator[Farm]:
     with ExitStack() as up:
         oak, elm = up.enter_context(two_hosts())
         database = up.enter_context(own_server(host=oak))
-        up.enter_context(_broker(folder, oak))
-        made = Farm(folder, oak, elm, database)
+        broker = Mosquitto(folder / "broker", oak)
+        up.callback(broker.kill)
+        broker.start()
+        made = Farm(folder, oak, elm, database, broker)
         up.callback(made.close)
         yield made
 
 
-@contextmanager
-def _broker(folder: Path, host: Host) -> Iterator[None]:
-    """A Mosquitto that everybody in the network may reach who knows the password."""
-    program = server("mosquitto").find()
-    assert program is not None
-    home = folder / "broker"
-    home.mkdir()
-    (home / "passwords").write_text("farm:farm-password\n")
-    hashing = ["mosquitto_passwd", "-U", str(home / "passwords")]
-    subprocess.run(hashing, check=True, capture_output=True, umask=0o077)
-    lines = [f"listener {_PORT} {host.address}", "allow_anonymous false"]
-    lines += [f"password_file {home}/passwords", f"user {'root' if os.geteuid() == 0 else ''}"]
-    (home / "conf").write_text("\n".join(lines) + "\n")
-    words = host.command(program.path, "-c", str(home / "conf"))
-    with open(home / "log", "wb") as log, subprocess.Popen(words, stdout=log, stderr=log) as run:
-        try:
-            yield
-        finally:
-            run.kill()
+class Mosquitto:
+    """Whoever is in the network may reach it who knows the password."""
+
+    def __init__(self, home: Path, host: Host) -> None:
+        program = server("mosquitto").find()
+        assert program is not None
+        home.mkdir()
+        (home / "passwords").write_text("farm:farm-password\n")
+        hashing = ["mosquitto_passwd", "-U", str(home / "passwords")]
+        subprocess.run(hashing, check=True, capture_output=True, umask=0o077)
+        lines = [f"listener {_PORT} {host.address}", "allow_anonymous false"]
+        lines += [f"password_file {home}/passwords", f"user {'root' if os.geteuid() == 0 else ''}"]
+        (home / "conf").write_text("\n".join(lines) + "\n")
+        self._words = host.command(program.path, "-c", str(home / "conf"))
+        self._log = home / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._words, stdout=log, stderr=log)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
