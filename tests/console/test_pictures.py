@@ -20,17 +20,20 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
-from mam_core import registration, wiring
+from mam_core import acts, registration, wiring
+from mam_core.clock import fine_stamp
 from mam_core.config import load
 from mam_core.events.feed import JobChanged, Origin
 from mam_core.operations.preferences import Preferences
 from mam_core.record_parts import Broker
+from mam_core.stores.base import Paper
 from mam_tui.app import Console
 from mam_tui.arrivals import Loaded
 from mam_tui.desk import Deed
 from mam_tui.screens.compare import CompareScreen
 from mam_tui.screens.fleet import FleetScreen
 from mam_tui.screens.graph import GraphScreen
+from mam_tui.screens.groups import GroupsScreen
 from mam_tui.screens.history import HistoryScreen
 from mam_tui.screens.nodes import NodesScreen
 from mam_tui.screens.sessions import SessionsScreen
@@ -136,6 +139,21 @@ def link(stage: Stage) -> None:
 
 def forget(stage: Stage) -> None:
     shutil.rmtree(stage.scene.registry.store.audit.path)
+
+
+def scale(stage: Stage) -> None:
+    """A person set one group, and the autoscaler decided about another."""
+    registry = stage.scene.registry
+    figures = {"cores": 8, "cpu": 12.5, "memory": 34.0, "load": 0.8, "swapped": 0}
+    with registry:
+        registry.set_slots("nightly", 4, why="it is late")
+        with registry.store.transaction() as tx:
+            paper = acts.decode(tx.paper(Paper.ACTS))
+            at = fine_stamp(registry.clock.now() - 90)
+            why = "CPU below 40 % and memory below 60 %"
+            step = acts.Act(at, "autoscaler host:7", acts.Deed.UP, "release", 2, 3, why, figures)
+            tx.set_paper(Paper.ACTS, acts.encode(paper.with_act(step)))
+            tx.set_gates(tx.gates_to_change().with_slots("release", 3))
 
 
 def act(stage: Stage) -> None:
@@ -264,6 +282,13 @@ TOURS = {
         (140, 30),
     ),
     "nodes-empty": Tour((Stop("nodes-empty", "9", first=no_hosts),), (100, 24), is_empty=True),
+    "groups": Tour(
+        (
+            Stop("groups", "0 j", first=scale),
+            Stop("groups-narrow", size=(60, 20)),
+            Stop("groups-wide", size=(200, 50)),
+        )
+    ),
     "graph-empty": Tour((Stop("graph-empty", "8"),), (100, 24), is_empty=True),
     "gantt": Tour(
         (
@@ -428,6 +453,8 @@ def _looks(screen: Screen[Any]) -> bool:
         return not screen.query_one(CommandList).option_count
     if isinstance(screen, GraphScreen):
         return screen.state.is_being_made or not screen.times_made
+    if isinstance(screen, GroupsScreen):
+        return screen._seen is None
     if isinstance(screen, TimedView):
         return screen.is_waiting
     if isinstance(screen, HistoryScreen):

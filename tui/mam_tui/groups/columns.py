@@ -63,7 +63,7 @@ _ALL: tuple[Column[Group], ...] = (
     Column("slots", "SLOTS", 5, 95, _slots, lambda one: one.slots, right=True),
     Column("bounds", "MIN-MAX", 7, 60, lambda one, _: one.bounds, lambda one: one.high),
     Column("runs", "RUNS", 4, 90, lambda one, _: str(one.running), lambda one: one.running, True),
-    Column("waits", "WAITS", 10, 85, _waiting, lambda one: one.waiting, right=True),
+    Column("waits", "WAITS", 7, 85, _waiting, lambda one: one.waiting, right=True),
     Column(
         "memory", "MEMORY", 8, 40, lambda one, _: size(one.memory), lambda one: one.memory, True
     ),
