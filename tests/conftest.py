@@ -22,6 +22,7 @@ settings.load_profile("mam")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """A run that leaves nothing out ends with what it has found out."""
     if terminalreporter.config.getoption("markexpr"):

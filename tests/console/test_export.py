@@ -170,8 +170,6 @@ async def test_every_list_can_be_taken_along(
         assert (row["session"], row["state"], row["queued"]) == ("alpha", "free", 2)
         await console.press("6", "e")  # where nothing is listed, that is said
         await console.until_told("e means nothing here: export what is shown (board)")
-        await console.press("0")
-        await console.until_told("there is no view 0: there are 9, 1 to 9")
 
 
 async def test_the_screen_becomes_a_picture_on_every_view(

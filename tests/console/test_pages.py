@@ -12,7 +12,8 @@ from mam_core.operations import doctor
 from mam_core.wiring import open_registry
 from mam_tui.screens.board import BoardScreen
 from mam_tui.screens.page import Page
-from tests.console.test_console import add, console, until
+from tests.console.test_console import add, console
+from tests.support.patience import until
 
 
 @pytest.fixture(autouse=True)

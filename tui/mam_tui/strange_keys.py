@@ -10,7 +10,6 @@ from textual.screen import ModalScreen, Screen
 from mam_tui.actions import ACTIONS, Place, key_of
 from mam_tui.desk import Desk
 from mam_tui.keymap import FIXED
-from mam_tui.views import VIEWS
 from mam_tui.widgets.key_bar import key_name
 
 
@@ -23,8 +22,6 @@ def what_of(event: events.Key, screen: Screen[Any], desk: Desk) -> str | None:
     if not is_asked or isinstance(screen, ModalScreen) or event.key in screen.active_bindings:
         return None
     name = key_name(event.key)
-    if event.key.isdecimal():
-        return f"there is no view {name}: there are {len(VIEWS)}, 1 to {len(VIEWS)}"
     keys = key_name(key_of(ACTIONS["help"], desk))
     if not meanings:
         return f"{name} means nothing here: {keys} shows the keys that do"

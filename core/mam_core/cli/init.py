@@ -11,7 +11,8 @@ from mam_core.cli.parser import seconds
 from mam_core.cli.questions import ask_for, can_ask
 from mam_core.cli.terminal import put, say
 from mam_core.cli.usage import UsageError
-from mam_core.config.loading import CONFIG_VARIABLE, FILE_NAME
+from mam_core.config.finding import FILE_NAME
+from mam_core.config.loading import CONFIG_VARIABLE
 from mam_core.errors import InvalidField
 from mam_core.operations.init import (
     Wish,

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from mam_core import fields
 from mam_core.agents.profiles import BUILT_IN, Profile, find_program
 from mam_core.config.draft import draft
+from mam_core.config.finding import FILE_NAME
 from mam_core.config.json_schema import json_schema
-from mam_core.config.loading import FILE_NAME, KeyPath
+from mam_core.config.loading import KeyPath
 from mam_core.disk import sync_fd, temp_name, write_all
 from mam_core.errors import InvalidField, MamError
 

@@ -263,11 +263,12 @@ def _move(pieces: list[Piece]) -> None:
 def _move_pauses(leaving: Transaction, arriving: Transaction) -> int:
     """What was paused stays paused; where both say something, the new place is right."""
     old, new = leaving.gates(), arriving.gates()
-    if not (old.closed or old.slots):
+    if not (old.closed or old.slots or old.schedules):
         return 0
     for gate in old.closed:
         if new.find(gate.kind, gate.name) is None:
             new = new.with_gate(gate)
-    arriving.set_gates(Gates(new.closed, {**old.slots, **new.slots}))
+    slots = {**old.slots, **new.slots}
+    arriving.set_gates(Gates(new.closed, slots, {**old.schedules, **new.schedules}))
     leaving.set_gates(Gates())
     return len(old.closed) + len(old.slots)
