@@ -139,6 +139,11 @@ class PostgresDatabase:
             yield wire
         except DatabaseError as problem:
             raise explained(problem, self.place) from problem
+        except Exception:
+            raise
+        except BaseException:
+            wire.close()  # interrupted between a word and its answer: nobody else is to hear it
+            raise
         finally:
             with self._lock:
                 keep = generation == self._generation and not wire.closed

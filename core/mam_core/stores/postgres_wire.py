@@ -115,7 +115,7 @@ class Wire:
             while self._unheard:
                 self._answers()
             self._poll.register(self._pgconn.socket, select.POLLIN)
-            if self._poll.poll(0):  # something that nobody asked for: a notice, or the end
+            while self._poll.poll(0):  # something that nobody asked for: a notice, or the end
                 self._pgconn.consume_input()
         except (DatabaseError, OSError, ValueError):
             return False
