@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.stores import mounts, sql_text, sqlite
 from mam_core.stores.base import Query
+from mam_core.stores.sql_base import Row, Values
+from mam_core.stores.sqlite_talk import SqliteTalk
 from tests.support.jobs import add, request
 from tests.support.stores import sqlite as sqlite_at
 
@@ -195,6 +198,25 @@ class TestVersions:
         statements.pop(breaks_at)
         assert registry.next_seq(job_id) == 1
         assert pragma(place, "user_version") == len(sql_text.STEPS) + 1
+
+
+def test_running_jobs_are_found_without_a_look_at_all_the_others(
+    registry: Registry, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep asks for them every few seconds, however long the history is."""
+    add(registry)
+    asked: list[str] = []
+    real = SqliteTalk.ask_for
+
+    def noted(talk: SqliteTalk, sql: str, values: Values) -> list[Row]:
+        asked.append(sql)
+        return real(talk, sql, values)
+
+    monkeypatch.setattr(SqliteTalk, "ask_for", noted)
+    registry.store.find(Query(frozenset({Status.RUNNING})))
+    with closing(sqlite3.connect(place)) as db:
+        plan = str(db.execute(f"EXPLAIN QUERY PLAN {asked[0]}").fetchall())
+    assert "USING INDEX running_jobs" in plan
 
 
 def test_a_failing_audit_line_does_not_stop_the_change(

@@ -201,8 +201,8 @@ def _conditions(query: Query) -> tuple[str, dict[str, Any]]:
     values: dict[str, Any] = {}
     if query.statuses:
         # Our own words, so they may stand in the text: the index of running jobs goes by it.
-        listed = ", ".join(f"'{status.value}'" for status in sorted(query.statuses))
-        conditions.append(f"status IN ({listed})")
+        each = [f"status = '{status.value}'" for status in sorted(query.statuses)]
+        conditions.append(f"({' OR '.join(each)})")
     for column in ("agent_session", "group", "agent"):
         if (wanted := getattr(query, column)) is not None:
             conditions.append(f'"{column}" = :{column}')
