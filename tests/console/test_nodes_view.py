@@ -216,17 +216,14 @@ async def test_without_a_broker_the_records_speak(tmp_path: Path) -> None:
 
 
 async def test_with_no_host_at_all_it_says_what_to_do(farm: Farm) -> None:
-    async with opened(farm.path) as console:
+    """And with one that has a hostile name, it does nothing that the name says."""
+    async with opened(farm.path, (200, 24)) as console:
         await console.press("9")
         await console.until_seen("no host works on this registry just now", "docs/hosts.md")
         await console.press("x", "enter", "e")
         await console.until_told("there is no host here")
-
-
-async def test_hostile_words_do_nothing(farm: Farm) -> None:
-    name = HOSTILE.replace("/", "")[:40]
-    farm.says(name, agent_session=HOSTILE, version=HOSTILE[:60], running=(HOSTILE,))
-    async with opened(farm.path, (200, 24)) as console:
+        name = HOSTILE.replace("/", "")[:40]
+        farm.says(name, agent_session=HOSTILE, version=HOSTILE[:60], running=(HOSTILE,))
         await on(console, name)
         text = console.text()
         assert safe(text, keep="\n") == text

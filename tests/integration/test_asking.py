@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from mam_core.config import load
 from mam_core.errors import MamError
 from mam_core.events.keeper import Keeper
 from mam_core.nodes.answerer import Answerer, Identity
@@ -225,3 +226,25 @@ def test_a_host_without_a_folder_of_its_own_answers_too(
     with answers:
         seen = eventually(lambda: _or_none(lambda: line.screen(shop.registry, job)), "an answer")
     assert seen == [job.job_id]
+
+
+def test_a_host_that_works_before_there_is_a_job_answers_about_the_first(
+    tmp_path: Path, shop: Workshop, broker: Keeper
+) -> None:
+    """A database gives a registry its name and key with its first job: they are not guessed."""
+    place = tmp_path / "sqlite.toml"
+    place.write_text(f'[store]\nurl = "sqlite:{tmp_path}/jobs.sqlite"\n')
+    config, path = load(str(place)), str(shop.path)
+    asks = Elsewhere(path, config)
+    with open_registry(path, config=config) as there:
+        there.node = THERE
+        with answering(there, path, config), open_registry(path, config=config) as here:
+            here.node = HERE
+            eventually(lambda: here.store.secret, "the registry is made, and has a key")
+            request = {"prompt": "true", "agent": "shell", "agent_session": LABEL}
+            here.register([request])
+            job = there.claim(LABEL)
+            assert job is not None
+            told = eventually(lambda: _or_none(lambda: asks.why(here, job)), "an answer")
+        assert any("unsupervised" in sentence for sentence in told)
+    asks.close()

@@ -135,6 +135,7 @@ def test_with_the_usual_settings_a_lost_host_costs_45_seconds(two: Farm, forever
                 assert two.claims(job_id) == [1, 2]
 
 
+@pytest.mark.release
 def test_a_job_of_the_other_host_is_seen_and_led_from_here(two: Farm) -> None:
     """L: output, pane, question, why, answer, say and cancel, for a session in the other's tmux."""
     words = stand_in("two_way", RECORDING, "--input-format", "stream-json")
