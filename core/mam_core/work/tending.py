@@ -151,7 +151,7 @@ class Tending:
         if isinstance(report, Started):
             for lack in report.lacking:
                 self._voice.mention(lack)
-            self._note_cap(report.cap)
+            self.note_cap(report.cap)
         elif isinstance(report, NotStarted):
             self.not_started = report
         elif isinstance(report, Exited) or (
@@ -159,7 +159,7 @@ class Tending:
         ):
             self._patience.sign_of_life(now)
 
-    def _note_cap(self, means: str) -> None:
+    def note_cap(self, means: str) -> None:
         """What holds it to its memory, where that is not what was expected at the claim."""
         cap = self._job.memory_cap
         if cap is None or not means or cap.means == means:

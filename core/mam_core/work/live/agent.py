@@ -58,6 +58,7 @@ class LiveAgent:
     ) -> None:
         self.log: OutputLog | None = None  #: of the attempt that it works on
         self.judge = Judge()
+        self.cap = ""  #: what holds it to its memory, as its supervisor says
         self.tail = b""  #: the end of what it printed
         self.has_printed = False  #: before that the pane shows somebody else's screen
         self.paste_mode = PasteMode()
@@ -118,6 +119,7 @@ class LiveAgent:
         for report in heard.reports:
             if isinstance(report, Started):
                 self._reader.started(report.pid)
+                self.cap = report.cap
         now = self._clock.since_boot()
         if heard.output:
             self._printed_at, self.has_printed = now, True

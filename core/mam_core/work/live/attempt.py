@@ -80,6 +80,7 @@ class LiveAttempt(Attempt):
         )
         if session.agent is not None and session.suits(likeness) and session.mark is not None:
             self._remember(session.mark, folder)
+            self._live.note_cap(session.agent.cap)
             return session.agent
         session.dismiss(self._terms.grace_sec, self._keep)
         prepared = session.prepare(self._profile)
