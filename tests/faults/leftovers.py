@@ -16,7 +16,7 @@ from tests.faults.scene import Scene
 from tests.faults.workload import CANARY_PASSWORD, CANARY_TOKEN
 
 _RECORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\.json")
-_REGISTRY_FILES = frozenset({".lock", ".journal", ".gates"})
+_REGISTRY_FILES = frozenset({".lock", ".journal", ".gates", ".acts"})
 #: Folders with a keeper of their own; what lies in them is their rules' business.
 _REGISTRY_FOLDERS = frozenset({".archive", ".index", ".outbox", ".broker"})
 _LOG_FILES = frozenset({"meta.json", "events.ndjson", "status.json"})

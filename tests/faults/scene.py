@@ -169,7 +169,11 @@ def outline(scene: Scene, *, without: str = "") -> dict[str, Any]:
         }
     gates = scene.ground.registry_dir / ".gates"
     if gates.exists():
-        result[".gates"] = [gate["kind"] for gate in json.loads(gates.read_bytes())["closed"]]
+        held = json.loads(gates.read_bytes())
+        result[".gates"] = [*(gate["kind"] for gate in held["closed"]), *held["slots"]]
+    acts = scene.ground.registry_dir / ".acts"
+    if acts.exists():
+        result[".acts"] = [act["group"] for act in json.loads(acts.read_bytes())["acts"]]
     return result
 
 

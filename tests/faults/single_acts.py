@@ -137,6 +137,10 @@ def _pause(registry: Registry) -> None:
     registry.pause(GateKind.ALL, why="a fault run")
 
 
+def _set_slots(registry: Registry) -> None:
+    registry.set_slots("nightly", 3, why="a fault run")
+
+
 ACTS: dict[str, Callable[[Registry], None]] = {
     "register": _register,
     "register the first job": _register,
@@ -154,6 +158,7 @@ ACTS: dict[str, Callable[[Registry], None]] = {
     "archive": _archive,
     "restore": _restore,
     "pause": _pause,
+    "change slots": _set_slots,
 }
 
 #: Those that begin where there is no registry yet.

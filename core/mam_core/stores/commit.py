@@ -38,6 +38,7 @@ class Batch:
         self.writes: dict[str, bytes] = {}  #: file name to content
         self.posts: dict[str, bytes] = {}  #: the same, in the outbox: never synced
         self.fresh: set[str] = set()  #: names that must not exist before
+        self.before: dict[str, bytes | None] = {}  #: what stood in some of them; None: nothing
         self.moves: list[tuple[str, str]] = []  #: into the archive and back
         self.lines: list[Line] = []  #: audit lines of these changes
         self.notes: list[Line] = []  #: audit lines that no change hangs on
@@ -216,6 +217,8 @@ class Committer:
                     self._folder.remove(target)
                 elif (source, target) in batch.moves:
                     self._folder.replace(target, source)
+                elif target in batch.before:
+                    self._put_back(target, batch.before[target])
             self._discard([source for source, _ in moves if is_temp_name(source)])
             self._owe(self._debts)
             raise
@@ -223,6 +226,12 @@ class Committer:
     def _hold(self, target: str) -> None:
         if (old := self._folder.hold(target)) is not None:
             self._replaced.append(old)
+
+    def _put_back(self, name: str, data: bytes | None) -> None:
+        if data is None:
+            self._folder.remove(name)
+        else:
+            self._folder.write(name, data)
 
     def _tell(
         self,

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mam_core.events.post import Post
 
 ARCHIVE = ".archive"
+#: Of a file that is no record.
+_MAX_BYTES = 4 * 1024 * 1024
 
 
 class Source(Protocol):
@@ -155,12 +157,23 @@ class FilesTransaction:
         self.batch.fresh.add(path)
 
     def set_gates(self, gates: Gates) -> None:
-        self.batch.writes[GATES_NAME] = encode_gates(gates)
+        self._replace(GATES_NAME, encode_gates(gates))
 
     def set_paper(self, name: Paper, data: bytes) -> None:
         from mam_core.stores.paper_files import paper_name
 
-        self.batch.writes[paper_name(name)] = data
+        self._replace(paper_name(name), data)
+
+    def _replace(self, name: str, data: bytes) -> None:
+        """Several of these may change together: each can be put back when another one cannot."""
+        if name not in self.batch.before:
+            try:
+                self.batch.before[name] = self._folder.read(name, _MAX_BYTES)[0]
+            except FileNotFoundError:
+                self.batch.before[name] = None
+            except (OSError, StoreError):
+                pass  # what nobody can read is written anew, and is not missed
+        self.batch.writes[name] = data
 
     def archive(self, jobs: Sequence[Job], batch: str, line: AuditLine) -> None:
         with self._folder.subfolder(ARCHIVE, create=True) as archive:

@@ -124,8 +124,8 @@ def words(cap: MemoryCap | None) -> str:
         Means.SAMPLED: "weighed four times a second: a sudden leap can pass it",
         Means.OFF: "no cap: [defaults] memory_cap is off",
     }.get(Means(cap.means) if cap.means in set(Means) else Means.SAMPLED)
-    origin = f", as its {cap.origin} says" if cap.origin and cap.origin != "job" else ""
-    return f"{cap.limit >> 20:,} MiB, {how}{origin}"
+    origin = f" from its {cap.origin}" if cap.origin and cap.origin != "job" else ""
+    return f"{cap.limit >> 20:,} MiB{origin}, {how}"
 
 
 @cache
