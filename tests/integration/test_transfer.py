@@ -25,7 +25,7 @@ from mam_core.operations.transfer import TransferUnproven, between, transfer
 from mam_core.records import Reason, Status
 from mam_core.registry import Registry
 from mam_core.store_urls import StoreKind, StoreUrl
-from mam_core.stores.base import GateKind, Query
+from mam_core.stores.base import GateKind, Paper, Query
 from mam_core.wiring import estate_of, store_at
 from tests.support.feeds import Hand
 from tests.support.jobs import add, in_status
@@ -81,6 +81,7 @@ def fill(registry: Registry) -> None:
     registry.archive([in_status(registry, Status.CANCELLED)])
     registry.archive([in_status(registry, Status.COMPLETED)])
     registry.pause(GateKind.AGENT, "codex", why="quota")
+    registry.set_slots("nightly", 2, why="for the night")
     Hand(registry).post(strange, EventName.PROGRESS, EventName.PROGRESS)
     registry.store.audit.append("strangejob", {"event": "received", "timestamp": "", "x": "\0"})
     registry.store.outbox.set_aside(Hand(registry).post(strange, EventName.PROGRESS)[0], "no")
@@ -125,6 +126,7 @@ class TestThereAndBack:
             assert new.store.audit.meta(row.job_id) == old.store.audit.meta(row.job_id)
         assert new.store.find(Query()) == old.store.find(Query())
         assert new.store.facts().gates() == old.store.facts().gates()
+        assert b"for the night" in (new.store.paper(Paper.ACTS) or b"")
         posts = [post.payload for post in old.store.outbox.posts(10)]
         assert [post.payload for post in new.store.outbox.posts(10)] == posts
         assert len(posts) == 2
