@@ -169,6 +169,18 @@ def test_a_template_that_lacks_something_stops_no_other_schedule(
     assert len(set(said)) == len(said), "once"
 
 
+def test_one_that_cannot_be_made_keeps_no_other_from_it(mam: Mam, frozen: FakeClock) -> None:
+    bad = '[templates.bad]\nagent = "a"\n[schedules.bad]\nevery = "1h"\ntemplate = "bad"\n'
+    settings(mam, HOURLY + bad)
+    words = "schedule bad: template bad has no prompt, agent_session"
+    assert words in mam.ok("schedule", "list").err
+    mam("schedule", "run")
+    frozen.pass_time(1800)
+    answer = mam("schedule", "run")
+    assert (answer.code, len(answer.lines)) == (1, 1)
+    assert words in answer.err
+
+
 def test_nobody_starts_a_thread_for_nothing(mam: Mam, folder: Path) -> None:
     with scheduling(str(mam.registry), load()):
         assert not mam.registry.exists()

@@ -171,6 +171,10 @@ def outline(scene: Scene, *, without: str = "") -> dict[str, Any]:
     if gates.exists():
         held = json.loads(gates.read_bytes())
         result[".gates"] = [*(gate["kind"] for gate in held["closed"]), *held["slots"]]
+        result[".schedules"] = {
+            name: (memory["until"], bool(memory["job_id"]))
+            for name, memory in held.get("schedules", {}).items()
+        }
     acts = scene.ground.registry_dir / ".acts"
     if acts.exists():
         result[".acts"] = [act["group"] for act in json.loads(acts.read_bytes())["acts"]]

@@ -15,15 +15,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from mam_core.clock import stamp
+from mam_core.config import Config, Value
 from mam_core.errors import MamError
 from mam_core.leases import LeaseTerms
 from mam_core.records import Reason, Status
 from mam_core.registry import Registry
+from mam_core.schedules.due import Memory, Schedule
+from mam_core.schedules.firing import settle
 from mam_core.stores.base import GateKind, Query
 from tests.faults.ground import Ground, recover
 from tests.faults.workload import CANARY_PASSWORD, CANARY_TOKEN
+from tests.support.clock import NOON, FakeClock
 
 PROBE = "probe"
+TICK = Schedule("tick", "t", 1800.0, None, None, "every 1800 s")
 WORKER = LeaseTerms("worker-1", 60.0)
 
 
@@ -55,6 +61,9 @@ def set_stage(ground: Ground) -> None:
     registry.finish(found["archived"], Status.COMPLETED, attempt=1)
     registry.request_cancel(found["cancelled"])
     registry.archive([found["archived"]])
+    with registry.store.transaction() as tx:
+        kept = Memory(stamp(NOON), TICK.rule).to_dict()
+        tx.set_gates(tx.gates_to_change().with_schedule(TICK.name, kept))
     registry.store.close()
 
 
@@ -141,6 +150,17 @@ def _set_slots(registry: Registry) -> None:
     registry.set_slots("nightly", 3, why="a fault run")
 
 
+def _fire(registry: Registry) -> None:
+    """A job for a moment of a schedule; the moment is settled with it, or neither is."""
+    registry.clock = FakeClock(NOON + 1800)
+    fields = {"prompt": "p", "agent": "shell", "agent_session": "alpha", "workdir": "/"}
+    values: dict[tuple[str, ...], Value] = {
+        ("templates", "t", name): Value(text, "flag", "") for name, text in fields.items()
+    }
+    fired = settle(registry, Config(values), TICK)
+    assert fired.job_id
+
+
 ACTS: dict[str, Callable[[Registry], None]] = {
     "register": _register,
     "register the first job": _register,
@@ -159,6 +179,7 @@ ACTS: dict[str, Callable[[Registry], None]] = {
     "restore": _restore,
     "pause": _pause,
     "change slots": _set_slots,
+    "fire a schedule": _fire,
 }
 
 #: Those that begin where there is no registry yet.

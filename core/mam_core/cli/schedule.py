@@ -12,7 +12,7 @@ from mam_core.cli.terminal import is_terminal, put, put_ids, put_json, say
 from mam_core.cli.usage import UsageError
 from mam_core.operations import schedule
 from mam_core.operations.schedule import pause, resume, standing
-from mam_core.operations.schedule_text import missed_lines, table_lines
+from mam_core.operations.schedule_text import remarks, table_lines
 
 #: By act: the options that mean something there.
 _TAKEN: dict[str, tuple[str, ...]] = {
@@ -62,7 +62,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         say("there are no schedules: [schedules.NAME] of mam.toml makes one")
         return 0
     put(table_lines(found, shutil.get_terminal_size().columns if is_terminal() else None))
-    for sentence in missed_lines(found):
+    for sentence in remarks(found):
         say(sentence)
     return 0
 
@@ -76,9 +76,11 @@ def _run(args: argparse.Namespace, context: Context) -> int:
     for one in found:
         for missed in one.missed:
             say(f"schedule {one.name} missed {missed.at}: {missed.why}")
-    if not any(one.job_id for one in found):
+    for trouble in filter(None, (one.trouble for one in found)):
+        say(trouble)
+    if not any(one.job_id or one.trouble for one in found):
         say("nothing is due")
-    return 0
+    return 1 if any(one.trouble for one in found) else 0
 
 
 def _pause(args: argparse.Namespace, context: Context) -> int:

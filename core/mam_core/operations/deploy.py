@@ -102,12 +102,14 @@ def deploy(ground: Ground, plan: Plan, operator: Operator) -> Deploy:
 
 
 def _begun(ground: Ground, plan: Plan) -> Deploy:
-    """The deploy to go on with, or a new one."""
+    """The deploy to go on with, or a new one. Until it was decided nothing has been done, so that
+    one may simply be begun again."""
     last = state.read(ground.registry_path)
     open_one = last if last is not None and not last.is_over else None
     if plan.resume and open_one is None:
         raise DeployRefused("there is no deploy to go on with: none was begun, or it is over")
-    if open_one is not None and not plan.resume and plan.only in (None, Step.AUDIT):
+    is_decided = open_one is not None and Step.DECIDE in open_one.done
+    if open_one is not None and is_decided and not plan.resume and plan.only in (None, Step.AUDIT):
         where = open_one.begun or open_one.next
         raise DeployRefused(
             f"the deploy of {open_one.deploy_id} stopped in {where}: --resume goes on with it, "
@@ -117,7 +119,7 @@ def _begun(ground: Ground, plan: Plan) -> Deploy:
         if plan.only not in (None, Step.AUDIT):
             raise DeployRefused(f"{plan.only} is not the first step: begin with audit")
         return Deploy(stamp(ground.registry.clock.now()), ground.registry.actor)
-    if plan.only is not None and plan.only is not open_one.next:
+    if plan.only not in (None, Step.AUDIT, open_one.next):
         raise DeployRefused(f"{plan.only} is not next: {open_one.next} comes first")
     return open_one
 

@@ -12,9 +12,10 @@ from mam_core.clock import stamp
 from mam_core.config import Config
 from mam_core.errors import ConfigError, MamError, RegistryMissing
 from mam_core.fields import check_text, parse_moment
+from mam_core.registration import checked
 from mam_core.registry import Registry
 from mam_core.schedules.due import Memory, Missed, Schedule
-from mam_core.schedules.firing import Fired, due, pause_of, run_now, settle
+from mam_core.schedules.firing import Fired, due, pause_of, request, run_now, settle
 from mam_core.stores.base import Gate, GateKind, Gates
 from mam_core.wiring import open_registry
 
@@ -32,6 +33,7 @@ class Standing(NamedTuple):
     memory: Memory | None
     missed: tuple[Missed, ...]  #: the newest, those included that nobody has settled yet
     missed_count: int
+    trouble: str = ""  #: why no job can be made of it
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""
@@ -46,6 +48,7 @@ class Standing(NamedTuple):
             "last_at": known.at or None if known else None,
             "missed": self.missed_count,
             "missed_at": [one._asdict() for one in self.missed],
+            "trouble": self.trouble or None,
         }
 
 
@@ -73,6 +76,7 @@ def standing(registry: Registry, config: Config) -> list[Standing]:
             Standing(
                 *(schedule, None if at is None else stamp(at), pause, memory),
                 *(shown.missed if shown else (), shown.missed_count if shown else 0),
+                _trouble(config, schedule, now),
             )
         )
     return found
@@ -84,7 +88,23 @@ def run(
     """Jobs of these now; without names, of all those that are due."""
     if names:
         return [run_now(registry, config, one, overlap=overlap) for one in named(config, names)]
-    return [settle(registry, config, one) for one in named(config)]
+    return [_settled(registry, config, one) for one in named(config)]
+
+
+def _settled(registry: Registry, config: Config, schedule: Schedule) -> Fired:
+    """One that cannot be made keeps no other from it."""
+    try:
+        return settle(registry, config, schedule)
+    except MamError as problem:
+        return Fired(schedule.name, trouble=problem.message)
+
+
+def _trouble(config: Config, schedule: Schedule, now: float) -> str:
+    try:
+        checked(request(config, schedule), now)
+    except MamError as problem:
+        return problem.message
+    return ""
 
 
 def pause(
@@ -170,23 +190,26 @@ def _go_on(registry: Registry, config: Config, stop: threading.Event) -> None:
     schedules = named(config)
     said: dict[str, str] = {}
     while True:
+        soonest = LOOK_SEC
         for schedule in schedules:
             try:
-                _look(registry, config, schedule)
+                at = _look(registry, config, schedule)
                 said.pop(schedule.name, None)
+                if at is not None:
+                    soonest = min(soonest, at - registry.clock.now())
             except MamError as problem:
                 if said.get(schedule.name) != problem.message:
                     said[schedule.name] = problem.message
                     warn(f"schedule {schedule.name} is not run: {problem.message}")
-        if stop.wait(_pause_sec(schedules, registry.clock.now())):
+        if stop.wait(max(_SOONEST_SEC, soonest)):
             return
 
 
-def _look(registry: Registry, config: Config, schedule: Schedule) -> None:
-    """Without a lock first: most looks find nothing to do."""
+def _look(registry: Registry, config: Config, schedule: Schedule) -> float | None:
+    """When it is due next, where that is known. Without a lock first: most find nothing to do."""
     looked = due(schedule, _gates(registry), registry.clock.now())
     if looked is None or not looked.is_new:
-        return
+        return looked.next if looked else None
     fired = settle(registry, config, schedule)
     if fired.missed_count:
         newest = fired.missed[-1]
@@ -194,8 +217,4 @@ def _look(registry: Registry, config: Config, schedule: Schedule) -> None:
             f"schedule {schedule.name} missed {fired.missed_count}, the last at {newest.at}: "
             f"{newest.why}"
         )
-
-
-def _pause_sec(schedules: Sequence[Schedule], now: float) -> float:
-    soon = [at for one in schedules if (at := one.after(now)) is not None]
-    return max(_SOONEST_SEC, min([LOOK_SEC, *(at - now for at in soon)]))
+    return schedule.after(registry.clock.now())

@@ -12,9 +12,11 @@ def table_lines(found: Sequence[Standing], width: int | None) -> Iterator[str]:
     return render(_columns(found), width)
 
 
-def missed_lines(found: Sequence[Standing]) -> Iterator[str]:
-    """A sentence for each that has missed something: how often, and the newest with its why."""
+def remarks(found: Sequence[Standing]) -> Iterator[str]:
+    """A sentence for each that cannot be made, or has missed something: how often, and why."""
     for one in found:
+        if one.trouble:
+            yield one.trouble
         if one.missed:
             last = one.missed[-1]
             yield f"{one.schedule.name} missed {one.missed_count}: {last.at}, {last.why}"

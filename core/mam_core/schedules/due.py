@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,7 +66,13 @@ class Schedule(NamedTuple):
             yield count * self.every
 
     def after(self, moment: float) -> float | None:
-        return next(self.moments(moment), None)
+        return _first_after(self, moment)
+
+
+@lru_cache(maxsize=256)
+def _first_after(schedule: Schedule, moment: float) -> float | None:
+    """Asked every few seconds about the same moment, by each of many processes."""
+    return next(schedule.moments(moment), None)
 
 
 class Missed(NamedTuple):
@@ -112,6 +119,7 @@ class Due(NamedTuple):
     memory: Memory  #: as it is to be kept, but for the job
     is_new: bool  #: something is to be written
     fire: float | None = None  #: the moment for which a job is to be registered
+    next: float | None = None  #: where nothing is to be written: when to look again
 
 
 def decide(schedule: Schedule, known: Memory | None, now: float, *, open_since: float = 0.0) -> Due:
@@ -123,14 +131,14 @@ def decide(schedule: Schedule, known: Memory | None, now: float, *, open_since: 
     since = max(parse_stamp(known.until), open_since, now - REACH_SEC)
     if known.rule != schedule.rule:
         since = max(since, now - GRACE_SEC)  # another rule has missed nothing yet
-    passed = takewhile(lambda moment: moment <= now, schedule.moments(since))
+    first = schedule.after(since)
+    if first is None or first > now:
+        return Due(known, False, next=first)
     last: deque[float] = deque(maxlen=NAMED + 1)
     count = 0
-    for moment in passed:
+    for moment in takewhile(lambda moment: moment <= now, schedule.moments(since)):
         last.append(moment)
         count += 1
-    if not last:
-        return Due(known, False)
     newest = last[-1]
     is_on_time = now - newest <= GRACE_SEC or schedule.catch_up
     late = list(last)[:-1] if is_on_time else list(last)

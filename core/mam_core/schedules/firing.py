@@ -31,6 +31,7 @@ class Fired(NamedTuple):
     at: str = ""
     missed: tuple[Missed, ...] = ()  #: found now
     missed_count: int = 0
+    trouble: str = ""  #: why it could not be looked at
 
 
 def pause_of(gates: Gates, name: str, now: float) -> Gate | None:

@@ -80,7 +80,7 @@ def audit_page(console: Console) -> Page:
 
 def schedules_page(console: Console) -> Page:
     from mam_core.operations.schedule import standing
-    from mam_core.operations.schedule_text import missed_lines, table_lines
+    from mam_core.operations.schedule_text import remarks, table_lines
 
     config = console.desk.config
 
@@ -88,6 +88,6 @@ def schedules_page(console: Console) -> Page:
         found = standing(registry, config)
         if not found:
             return ["there are no schedules: [schedules.NAME] of mam.toml makes one"]
-        return [*table_lines(found, width), "", *missed_lines(found)]
+        return [*table_lines(found, width), "", *remarks(found)]
 
     return Page(console, "looking …", question)
