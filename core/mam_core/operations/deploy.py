@@ -143,13 +143,12 @@ class _Run:
         self._report = audit(self._ground, self._scope)
         self._operator.audited(self._report)
         if Step.AUDIT not in self.deploy.done:
-            failed = tuple(job.job_id for job in self._report.failed.jobs)
-            self.deploy = replace(self.deploy, failed_before=len(failed))
+            self.deploy = replace(self.deploy, failed_before=len(self._report.failed.jobs))
         self._keep(self.deploy.with_done(Step.AUDIT, self._counts()))
 
     def step(self, step: Step) -> None:
         self._keep(replace(self.deploy, begun=step))
-        words = _BUILT_IN[step](self)
+        words = _ACTS[step](self)
         self._keep(self.deploy.with_done(step, words))
         self._operator.tell(f"{step}: {words}")
         if self.deploy.next is None:
@@ -172,11 +171,9 @@ class _Run:
 
     # -- the steps -------------------------------------------------------------------------
 
-    def _audited(self) -> str:
-        return self._counts()
-
     def _decide(self) -> str:
-        wrong = f"{len(self._report.wrong)} of the above is out of order"
+        count = len(self._report.wrong)
+        wrong = f"{count} of the above {'is' if count == 1 else 'are'} out of order"
         is_accepted = not self._report.wrong or self._plan.despite
         if not is_accepted and not self._operator.agrees(f"{wrong}; go on?"):
             raise DeployRefused(f"{wrong}: mend it (`mam doctor --fix`), or say --despite")
@@ -246,9 +243,6 @@ class _Run:
             )
         return words
 
-    def _run(self, step: Step) -> str:
-        return self._command(step)
-
     def _command(self, step: Step) -> str:
         command = commands(self._ground)[step]
         if command is None:
@@ -294,12 +288,12 @@ def _stopped(step: Step, words: str) -> DeployRefused:
     return DeployRefused(f"{step}: {words}; --resume goes on from there, --abandon ends it")
 
 
-_BUILT_IN: dict[Step, Callable[[_Run], str]] = {
-    Step.AUDIT: _Run._audited,
+#: What each step does; the audit is made by every call, before all of them.
+_ACTS: dict[Step, Callable[[_Run], str]] = {
     Step.DECIDE: _Run._decide,
-    Step.PULL: lambda run: run._run(Step.PULL),
+    Step.PULL: lambda run: run._command(Step.PULL),
     Step.VERIFY: _Run._verify,
-    Step.UPGRADE: lambda run: run._run(Step.UPGRADE),
+    Step.UPGRADE: lambda run: run._command(Step.UPGRADE),
     Step.RESTART: _Run._restart,
     Step.MONITOR: _Run._monitor,
 }

@@ -46,7 +46,7 @@ class Schedule(NamedTuple):
     def of(cls, name: str, settings: ScheduleSettings) -> Schedule:
         cron = Cron.parse(settings.cron) if settings.cron else None
         zone = zone_named(settings.timezone) if settings.timezone else None
-        rule = settings.cron or f"every {settings.every:g} s"
+        rule = settings.cron or f"every {_length(settings.every or 0)}"
         if settings.cron and settings.timezone:
             rule += f" {settings.timezone}"
         return cls(
@@ -67,6 +67,14 @@ class Schedule(NamedTuple):
 
     def after(self, moment: float) -> float | None:
         return _first_after(self, moment)
+
+
+def _length(seconds: float) -> str:
+    """As the settings would have it: ``90s``, ``30m``, ``2h``, ``1d``."""
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"
 
 
 @lru_cache(maxsize=256)
