@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from mam_core.clock import parse_stamp, stamp
 from mam_core.schedules.cron import Cron
 from mam_core.schedules.due import GRACE_SEC, Memory, Schedule, decide
+from mam_core.stores.base import Gate, GateKind, Gates
+from mam_core.stores.gates_file import decode_gates, encode_gates
 from tests.support.clock import NOON
 
 HOUR = 3600.0
@@ -113,3 +116,21 @@ def test_however_the_clock_jumps_no_moment_is_due_twice() -> None:
                 fired.append(due.fire)
         assert len(fired) == len(set(fired))
         assert fired == sorted(fired)
+
+
+def test_whoever_changes_one_thing_that_is_kept_forgets_no_other() -> None:
+    """Pauses, slots and schedules are one document: a change of one carries the others along."""
+    gate = Gate(GateKind.GROUP, "g", "then")
+    whole = Gates((gate,), {"g": 1}, {"s": settled(NOON).to_dict()})
+    changes: dict[str, Any] = {
+        "with_gate": (Gate(GateKind.ALL, "", "now"),),
+        "with_schedule": ("other", {}),
+        "without": (GateKind.GROUP, "nobody"),
+    }
+    assert {name for name in dir(Gates) if name.startswith("with")} == set(changes)
+    for name, words in changes.items():
+        new = getattr(whole, name)(*words)
+        assert gate in new.closed, name
+        assert new.slots["g"] == 1, name
+        assert "s" in new.schedules, name
+        assert decode_gates(encode_gates(new), "here") == new
