@@ -72,6 +72,13 @@ class TestCandidates:
         assert offered(mam, "list", "--agent", "") == ["codex", "shell"]
         assert offered(mam, "register", "--agent", "c") == ["claude-code", "codex"]
 
+    def test_are_what_an_act_is_about_once_the_act_is_said(self, mam: Mam) -> None:
+        (mam.folder / "mam.toml").write_text(
+            '[templates.t]\nprompt = "p"\n[schedules.nightly]\nevery = "1d"\ntemplate = "t"\n'
+        )
+        assert offered(mam, "schedule", "") == ["list", "run", "pause", "resume"]
+        assert offered(mam, "schedule", "run", "") == ["nightly"]
+
     def test_are_statuses_also_after_a_comma(self, mam: Mam) -> None:
         assert offered(mam, "list", "--status", "c") == ["completed", "cancelled"]
         assert offered(mam, "list", "--status", "error,p") == ["error,pending"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mam_core.operations.clean import Selection, clean
-from mam_core.records import Status
+from mam_core.records import Reason, Status
 from mam_core.wiring import open_registry
 from tests.support.working import Workshop
 
@@ -128,6 +128,20 @@ def test_an_old_error_is_never_shown_as_the_current_one(shop: Workshop) -> None:
     assert "old error" in shop.output(job_id, 1)
     assert "old error" not in shop.output(job_id, 2)
     assert {content["attempt"] for content in shop.told(job_id)} == {1, 2}
+
+
+def test_a_merge_that_took_too_much_is_not_completed(shop: Workshop) -> None:
+    """N10, N20, INV-9: the recipe of docs/safety.md, as the job's own check."""
+    recipe = f"'{sys.executable}' -m mam_core.cli.main verify --file merged.csv --expect side=LONG"
+    merge = "cat >/dev/null; cat part_*.csv > merged.csv"
+    (shop.workdir / "part_1.csv").write_text("side\nLONG\n")
+    agent = shop.agent("merge", "/bin/sh", "-c", merge)
+    fields = {"expected_artifacts": ["merged.csv"], "validate": recipe}
+    assert shop.run(agent, "a part", **fields).status is Status.COMPLETED
+    (shop.workdir / "part_2.csv").write_text("SHORT\n")
+    job = shop.run(agent, "too much", **fields)
+    assert (job.status, job.reason) == (Status.ERROR, Reason.VALIDATION)
+    assert "holds side 'SHORT'" in (job.detail or "")
 
 
 def test_counts_go_by_type_and_not_by_lines(shop: Workshop) -> None:
