@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from mam_core.schedules.cron import Cron, Zone, zone_named
+from mam_core.schedules.cron import Cron, Zone, check_zone, zone_named
 
 UTC = datetime.UTC
 BERLIN = ZoneInfo("Europe/Berlin")  # clocks go forward on 2026-03-29 at 02:00, back on 2026-10-25
@@ -140,7 +140,16 @@ def in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-@pytest.mark.parametrize("name", ["Mars/Olympus", "../etc/passwd", "/etc/localtime", "a\0b"])
+@pytest.mark.parametrize(
+    "name", ["Mars/Olympus", "../etc/passwd", "/etc/localtime", "a\0b", "tzdata.zi", ""]
+)
 def test_a_zone_that_there_is_not(name: str) -> None:
-    with pytest.raises(ValueError, match="knows no time zone"):
-        zone_named(name)
+    for check in (zone_named, check_zone):
+        with pytest.raises(ValueError, match="knows no time zone"):
+            check(name)
+
+
+def test_zones_that_there_are() -> None:
+    for name in ("UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5"):
+        check_zone(name)
+        assert zone_named(name) is not None

@@ -327,7 +327,7 @@ def _parsed(kind: Kind, text: str) -> Any:
             raise ValueError("it must be whole seconds")
         return int(seconds)
     if kind is Kind.ZONE:
-        cron.zone_named(text)
+        cron.check_zone(text)
     else:
         cron.Cron.parse(text)
     return text

@@ -12,8 +12,10 @@ days on which clocks change, has to be decided here anyway. As Debian's cron has
 from __future__ import annotations
 
 import datetime
+import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 _NAMED = {
@@ -30,6 +32,9 @@ _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _PART = re.compile(r"(\*|[a-z0-9]+(?:-[a-z0-9]+)?)(?:/(\d+))?")
 #: The 29th of February comes after eight years at the latest.
 _REACH_DAYS = 366 * 9
+#: Where most hosts keep their zones, and how such a file begins.
+_ZONES = "/usr/share/zoneinfo/"
+_MAGIC = b"TZif"
 
 Zone = datetime.tzinfo | None  #: None is the clock of this host
 
@@ -154,6 +159,17 @@ def _number(word: str, field: _Field) -> int:
     if not word.isdecimal() or not field.low <= int(word) <= field.high:
         raise ValueError(f"{word!r} is no {field.what}: it is {field.low} to {field.high}")
     return int(word)
+
+
+def check_zone(name: str) -> None:
+    """Raises ValueError as `zone_named` would, mostly without its price: every command reads the
+    settings, and few of them want to know what time it is elsewhere."""
+    path = os.path.join(_ZONES, name)
+    if os.path.normpath(path) == path and path.startswith(_ZONES):
+        with suppress(OSError, ValueError), open(path, "rb") as file:
+            if file.read(len(_MAGIC)) == _MAGIC:
+                return
+    zone_named(name)
 
 
 def zone_named(name: str) -> Zone:
