@@ -59,6 +59,8 @@ def test_every_command_of_a_page_does_what_the_page_says(page: Path, tmp_path: P
     with private_tmux():
         environ = {**os.environ, "MAM_TEST_PYTHON": sys.executable, "COLUMNS": "200"}
         environ["PWD"] = str(project)
+        # As on a terminal: what is said first stands first.
+        environ["PYTHONUNBUFFERED"] = "1"
         told = subprocess.run(
             ["bash", "-c", _SCRIPT_HEAD + "".join(parts)],
             cwd=project,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from mam_core.cli.context import Context
 from mam_core.cli.parser import seconds
 from mam_core.cli.questions import ask_for, can_ask
-from mam_core.cli.terminal import put, say
+from mam_core.cli.terminal import flush_stdout, put, say
 from mam_core.cli.usage import UsageError
 from mam_core.config.finding import FILE_NAME
 from mam_core.config.loading import CONFIG_VARIABLE
@@ -132,6 +132,7 @@ def _tell(written: Written, wish: Wish) -> None:
     put([written.path])
     if written.schema is not None:
         put([written.schema])
+    flush_stdout()  # what follows is about what stands there
     if written.kept is not None:
         say(f"what was there is kept as {written.kept}")
     if written.above is not None:
