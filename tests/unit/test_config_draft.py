@@ -53,7 +53,9 @@ class TestTheDraft:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        (tmp_path / "mam.toml").write_text(switched_on(draft({})))
+        text = switched_on(draft({}))
+        # A schedule goes by one of the two.
+        (tmp_path / "mam.toml").write_text(re.sub(r"^cron = .*$", "", text, flags=re.MULTILINE))
         config = load()
         assert keymap.read(config) == {"cancel": "delete"}
 

@@ -11,15 +11,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mam_core.config.examples import example_of, toml_of
+from mam_core.config.kinds import Setting
 from mam_core.config.loading import KeyPath
-from mam_core.config.schema import TABLES, Setting, dotted
+from mam_core.config.schema import TABLES, dotted
 
 #: What the parts of a named table are called in an example.
-_NAMES = {"agents": "mine", "groups": "agents", "templates": "review"}
+_NAMES = {
+    "agents": "mine",
+    "groups": "agents",
+    "templates": "review",
+    "schedules": "morning",
+    "hosts": "big-host",
+}
 #: A template may hold every field of a job; a few of them make the point.
 _FEW = ("agent", "prompt", "expected_artifacts", "validate")
-#: An action of the console that nobody gives another key by accident.
-_ACTION = "cancel"
+#: Keys that only their user knows, by table; the first is an action of the console.
+_OWN_KEYS = {"keys": "cancel", "needs": "MY_AGENT_KEY"}
+_ANY_NAME = "example"
 #: Where the meanings begin, and where a line ends.
 _AT = 34
 _WIDE = 100
@@ -52,7 +60,7 @@ def _table(name: str, chosen: Mapping[KeyPath, Any]) -> Iterator[str]:
         if setting.in_file:
             yield from _lines((name, key), setting, chosen)
     if table.any_key is not None:
-        yield from _lines((name, _ACTION), table.any_key, chosen)
+        yield from _lines((name, _OWN_KEYS.get(name, _ANY_NAME)), table.any_key, chosen)
 
 
 def _named(name: str, chosen: Mapping[KeyPath, Any]) -> Iterator[str]:
@@ -60,7 +68,7 @@ def _named(name: str, chosen: Mapping[KeyPath, Any]) -> Iterator[str]:
     table = TABLES[name]
     yield f"# {table.meaning}"
     parts = dict.fromkeys(path[1] for path in chosen if path[0] == name)
-    for part in parts or [_NAMES[name]]:
+    for part in parts or [_NAMES.get(name, _ANY_NAME)]:
         yield f"{'' if parts else '#'}[{dotted((name, part))}]"
         for key, setting in table.settings.items():
             if name != "templates" or key in _FEW or (name, part, key) in chosen:

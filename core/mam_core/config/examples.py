@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from mam_core.config.kinds import Kind, Setting
 from mam_core.config.loading import KeyPath
-from mam_core.config.schema import Kind, Setting
 
 #: For settings without a default, by their table and key. Names within a table do not matter.
 _EXAMPLES: Mapping[tuple[str, str], Any] = {
@@ -51,6 +51,23 @@ _EXAMPLES: Mapping[tuple[str, str], Any] = {
     ("console", "theme"): "textual-dark",
     ("console", "columns"): ["state", "id", "age", "agent", "prompt"],
     ("keys", "cancel"): "delete",
+    ("autoscale", "check"): ["./no-new-errors.sh"],
+    ("schedules", "template"): "review",
+    ("deploy", "pull"): ["git", "pull", "--ff-only"],
+    ("deploy", "verify"): ["./verify.sh"],
+    ("deploy", "upgrade"): ["./upgrade.sh"],
+    ("deploy", "restart"): ["./restart.sh"],
+    ("deploy", "monitor"): ["./is-it-well.sh"],
+    ("deploy", "group"): "agents",
+    ("deploy", "agent_session"): "tmux:claude",
+    ("needs", "MY_AGENT_KEY"): "the agents' account",
+    ("audits", "command"): ["./is-it-so.sh"],
+    ("audits", "meaning"): "two tables were merged that do not belong together",
+    ("audits", "issue"): "ISSUE-12",
+    ("hosts", "cores"): 8,
+    ("hosts", "memory"): "32G",
+    ("hosts", "groups"): ["agents"],
+    ("hosts", "note"): "the one with the large disk",
 }
 
 _BY_KIND: Mapping[Kind, Any] = {
@@ -64,6 +81,9 @@ _BY_KIND: Mapping[Kind, Any] = {
     Kind.NAMES: ["VARIABLE"],
     Kind.PAIRS: {"VARIABLE": "text"},
     Kind.STORE: "files",
+    Kind.DURATION: "30m",
+    Kind.CRON: "0 9 * * 1-5",
+    Kind.ZONE: "Europe/Berlin",
 }
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mam_core.config.schema import TABLES, Kind, Setting, Table
+from mam_core.config.kinds import Kind, Setting, Table
+from mam_core.config.schema import TABLES
 
 _Schema = dict[str, Any]
 
@@ -40,6 +41,9 @@ _KINDS: Mapping[Kind, _Schema] = {
         "items": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
     },
     Kind.PAIRS: {"type": "object", "additionalProperties": {"type": "string"}},
+    Kind.DURATION: {"type": "string", "pattern": r"^[0-9.]+[smhd]?$"},
+    Kind.CRON: {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"},
+    Kind.ZONE: _TEXT,
 }
 
 #: The fields of a record; one that is not here may be anything to an editor, and is still checked

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterator
 
 from mam_core.config.examples import example_of
+from mam_core.config.kinds import Kind, Setting, Table
 from mam_core.config.loading import CONFIG_VARIABLE, VARIABLES, KeyPath
-from mam_core.config.schema import TABLES, Kind, Setting, Table
+from mam_core.config.schema import TABLES
 
 _HEAD = f"""\
 # Configuration
@@ -88,7 +89,8 @@ def _table(name: str, table: Table) -> Iterator[str]:
         return
     if table.any_key is not None:
         yield f"Each value is {table.any_key.kind}: {table.any_key.meaning}."
-        yield "`?` in the console shows the actions with their names."
+        if name == "keys":
+            yield "`?` in the console shows the actions with their names."
         return
     yield ""
     yield "| key | what it is | value | default |"
