@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 _FENCE = re.compile(r"^```(\w*)\s*$")
 _NOT_RUN = re.compile(r"<!-- not run: \S.* -->")
+_SETTINGS = "<!-- as mam.toml -->"
 _EXIT = re.compile(r"#\s*exits (\d+)\s*$")
 _ANYTHING = "…"
 
@@ -39,6 +40,7 @@ class Block(NamedTuple):
     language: str
     lines: tuple[str, ...]
     is_excused: bool  #: a comment before it says why it is not run
+    is_settings: bool  #: a comment before it says that what follows goes by it
 
     @property
     def shows_commands(self) -> bool:
@@ -46,9 +48,13 @@ class Block(NamedTuple):
 
     @property
     def is_run(self) -> bool:
-        return self.language == "console" and not self.is_excused
+        return self.is_settings or (self.language == "console" and not self.is_excused)
 
     def commands(self) -> Iterator[Command]:
+        if self.is_settings:
+            text = "\n".join(["cat > mam.toml <<'END_OF_SETTINGS'", *self.lines, "END_OF_SETTINGS"])
+            yield Command(self.page, self.line, text, 0, ())
+            return
         at, lines = 0, self.lines
         while at < len(lines):
             if not lines[at].startswith("$ "):
@@ -99,9 +105,17 @@ def blocks(page: Path) -> list[Block]:
         fence = _FENCE.match(lines[at])
         if fence:
             end = lines.index("```", at + 1)
-            excused = at > 0 and _NOT_RUN.fullmatch(lines[at - 1]) is not None
-            name = str(page.relative_to(ROOT))
-            found.append(Block(name, at + 1, fence[1], tuple(lines[at + 1 : end]), excused))
+            before = lines[at - 1] if at else ""
+            found.append(
+                Block(
+                    str(page.relative_to(ROOT)),
+                    at + 1,
+                    fence[1],
+                    tuple(lines[at + 1 : end]),
+                    _NOT_RUN.fullmatch(before) is not None,
+                    before == _SETTINGS,
+                )
+            )
             at = end
         at += 1
     return found
