@@ -52,8 +52,8 @@ class Block(NamedTuple):
 
     def commands(self) -> Iterator[Command]:
         if self.is_settings:
-            text = "\n".join(["cat > mam.toml <<'END_OF_SETTINGS'", *self.lines, "END_OF_SETTINGS"])
-            yield Command(self.page, self.line, text, 0, ())
+            whole = ["cat > mam.toml <<'END_OF_SETTINGS'", *self.lines, "END_OF_SETTINGS"]
+            yield Command(self.page, self.line, "\n".join(whole), 0, ())
             return
         at, lines = 0, self.lines
         while at < len(lines):

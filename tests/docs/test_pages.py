@@ -94,7 +94,7 @@ def test_every_command_is_run_or_says_why_not(page: Path) -> None:
         for block in blocks(page)
         if block.shows_commands and not block.is_run and not block.is_excused
     ]
-    if str(page.relative_to(ROOT)) in UNMARKED:
+    if left and str(page.relative_to(ROOT)) in UNMARKED:
         pytest.skip(f"{len(left)} blocks are not marked yet")
     assert left == []
 
