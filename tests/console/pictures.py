@@ -113,7 +113,13 @@ async def drawn(desk: Desk, picture: Picture, told: Sequence[Any] = ()) -> str:
             await pilot.press(key)
             await pilot.pause(1.0)
         await pilot.pause(1.5)
-        return app.export_screenshot(title="mam")
+        return plain_letters(app.export_screenshot(title="mam"))
+
+
+def plain_letters(svg: str) -> str:
+    """Fira Code makes one sign of ``7x4``, and two letters of a job's id are not one."""
+    style = 'text { font-variant-ligatures: none; font-feature-settings: "calt" 0; }'
+    return svg.replace("<style>", f"<style>\n    {style}\n", 1)
 
 
 async def _settled(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
@@ -123,7 +129,7 @@ async def _settled(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
         await pilot.pause(0.02)
 
 
-def as_png(svg: Path) -> None:
+def as_png(svg: Path, scale: float = 1.0) -> None:
     """By a browser: other programs lose underlines, or move the columns."""
     if shutil.which(_BROWSER[0]) is None:
         return
@@ -137,6 +143,7 @@ def as_png(svg: Path) -> None:
                 f"--user-data-dir={profile}",
                 f"--window-size={wide},{high}",
                 f"--screenshot={svg.with_suffix('.png')}",
+                f"--force-device-scale-factor={scale:g}",
                 svg.as_uri(),
             ],
             check=True,
