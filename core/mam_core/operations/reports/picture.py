@@ -133,7 +133,7 @@ def _words(bar: Bar, scale: _Scale, middle: float, now: float) -> str:
     if end + wide <= _WIDE:
         return f'<text class="how" x="{end + 6:.1f}" {y}>{words}</text>'
     if end - begin >= wide:
-        return f'<text class="how inside" x="{begin + 6:.1f}" {y}>{words}</text>'
+        return f'<text class="how inside {_kind(bar)}" x="{begin + 6:.1f}" {y}>{words}</text>'
     since = begin if bar.queued_at is None else min(begin, scale.x(bar.queued_at))
     return f'<text class="how" x="{since - 6:.1f}" {y} text-anchor="end">{words}</text>'
 
