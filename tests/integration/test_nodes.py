@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
+from mam_core.errors import StoreError
 from mam_core.events.keeper import Keeper
 from mam_core.nodes.status import level
 from mam_core.operations.announcing import Shown, announcing
@@ -183,3 +185,22 @@ def test_words_of_a_dead_worker_of_another_boot_are_taken_back_only_when_old(
     assert is_dead(ours._replace(boot="another", at=ours.at - 120))
     assert is_dead(ours._replace(worker=f"{os.getpid()}:1"))
     assert not is_dead(ours._replace(worker=f"{os.getpid()}:1", namespace=ours.namespace + 1))
+
+
+def test_a_worker_tells_how_far_its_clock_is_from_the_database(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And that it does not know, where that cannot be asked just now."""
+
+    def offset() -> float | None:
+        shown = Shown(LABEL, (), 1, tuple)
+        return announcing(shop.registry, str(shop.path), shop.config, shown)._look().clock_offset
+
+    def is_away() -> float:
+        raise StoreError("the database is away")
+
+    assert offset() is None
+    monkeypatch.setattr(shop.registry.store, "now", lambda: time.time() + 300)
+    assert offset() == pytest.approx(-300, abs=30)
+    monkeypatch.setattr(shop.registry.store, "now", is_away)
+    assert offset() is None

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mam_core.errors import JobNotFound, MamError
-from mam_core.operations.elsewhere import NoAnswer, is_elsewhere
 from mam_core.operations.panes import Panes, screen_of
 from mam_core.records import Status
 from mam_tui.rounds import Rounds
@@ -109,6 +108,8 @@ def source(desk: Desk) -> PaneSource:
 
 
 def _sight(desk: Desk, registry: Registry, job_id: str) -> Sight:
+    from mam_core.operations.elsewhere import NoAnswer, is_elsewhere  # not before the first frame
+
     panes = desk.panes
     try:
         job = registry.get(job_id)
