@@ -12,6 +12,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from mam_core import operations
 from mam_core.errors import StoreError
 from mam_core.events.keeper import Keeper
 from mam_core.nodes.status import level
@@ -20,7 +21,7 @@ from mam_core.operations.nodes import Node, NodeState, drain, nodes, undrain
 from mam_core.records import Status
 from mam_core.wiring import client_for, node_name
 from tests.support.brokers import embedded, kill_server
-from tests.support.patience import eventually
+from tests.support.patience import PATIENCE_SEC, eventually
 from tests.support.watching import MAM
 from tests.support.working import LABEL, Workshop
 
@@ -29,6 +30,12 @@ from tests.support.working import LABEL, Workshop
 def broker(request: pytest.FixtureRequest, shop: Workshop) -> Iterator[Keeper]:
     with embedded(shop.path, str(request.param)).ensure_running() as keeper:
         yield keeper
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine's broker may take longer than a person waits."""
+    monkeypatch.setattr(operations.nodes, "PATIENCE_SEC", PATIENCE_SEC)
 
 
 def seen(shop: Workshop) -> list[Node]:
