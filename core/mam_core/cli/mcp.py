@@ -15,7 +15,7 @@ from mam_core.wiring import open_registry
 
 _EPILOG = """\
 For clients that speak the Model Context Protocol over stdio, for example:
-  claude mcp add mam -- mam --registry-dir /path/to/.mam/jobs mcp
+  claude mcp add jobs -- mam --registry-dir /path/to/.mam/jobs mcp
 Without --allow-write nothing can be changed. With it, the agent can also approve what other
 agents ask for: give --tools register_job,list_jobs,… where it should not.
 """
