@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import socket
@@ -139,6 +140,17 @@ class TestStrangers:
 
 
 class TestWhatWaits:
+    def test_whoever_lets_go_of_it_has_its_folder_closed_at_once(self, home: Path) -> None:
+        """A console asks for one again and again; it may not wait for garbage to be collected."""
+        gc.disable()
+        try:
+            before = len(os.listdir("/dev/fd"))
+            for _ in range(20):
+                assert FilesOutbox(str(home.parent)).posts(1) == []
+            assert len(os.listdir("/dev/fd")) == before
+        finally:
+            gc.enable()
+
     def test_a_registry_without_outbox_is_empty(self, tmp_path: Path) -> None:
         outbox = FilesOutbox(str(tmp_path / "nowhere"))
         assert outbox.posts(10) == []

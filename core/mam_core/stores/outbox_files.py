@@ -8,9 +8,10 @@ no post (a stranger's file, half of one after a power cut) is set aside as
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
+from weakref import ref
 
 from mam_core.audit import warn
 from mam_core.disk import Folder
@@ -41,13 +42,23 @@ _NOTHING: Mapping[str, int] = MappingProxyType({})
 _NOBODY: Mapping[int, int] = MappingProxyType({})
 
 
+def _opener(outbox: ref[FilesOutbox]) -> Callable[[bool], Folder | None]:
+    """Weakly: in a ring of references the folder would stay open until garbage is collected."""
+
+    def opened(create: bool) -> Folder | None:
+        alive = outbox()
+        return alive._open(create=create) if alive is not None else None
+
+    return opened
+
+
 class FilesOutbox:
     """The folder ``.outbox`` of one registry. One object serves one thread at a time."""
 
     def __init__(self, registry_path: str) -> None:
         self.path = os.path.join(os.path.abspath(registry_path), OUTBOX)
         self._folder: Folder | None = None
-        self._bell = FileBell(lambda create: self._open(create=create))
+        self._bell = FileBell(_opener(ref(self)))
         self._said: set[str] = set()
         self._immovable: set[str] = set()
 
@@ -108,8 +119,10 @@ class FilesOutbox:
 
     # -- for the relay ---------------------------------------------------------------------
 
-    def relaying(self) -> AbstractContextManager[bool]:
-        return self._bell.relaying()
+    @contextmanager
+    def relaying(self) -> Iterator[bool]:
+        with self._bell.relaying() as is_first:
+            yield is_first
 
     def tell_lanes(self, lanes: Mapping[str, bool]) -> None:
         self._bell.tell_lanes(lanes)
