@@ -2,7 +2,7 @@
 
 A password may stand in such a text only where nobody else reads it, in a file or in
 the environment; `without_password` is what may be shown and handed on. A file that
-holds one may be named by anybody: ``postgresql://db/jobs?password_file=/home/ann/.mam-db``.
+holds one may be named by anybody: ``postgresql://db/jobs?password_file=~/.mam-db``.
 """
 
 from __future__ import annotations

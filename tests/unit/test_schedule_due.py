@@ -125,6 +125,7 @@ def test_whoever_changes_one_thing_that_is_kept_forgets_no_other() -> None:
     changes: dict[str, Any] = {
         "with_gate": (Gate(GateKind.ALL, "", "now"),),
         "with_schedule": ("other", {}),
+        "with_slots": ("other", 2),
         "without": (GateKind.GROUP, "nobody"),
     }
     assert {name for name in dir(Gates) if name.startswith("with")} == set(changes)
