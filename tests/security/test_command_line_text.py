@@ -145,7 +145,7 @@ def test_only_text_and_our_own_colours_reach_the_terminal(
     written = on_a_terminal(folder, calls)
     first = written[0]
     assert first.code == 0, first.data
-    assert b" agent" in first.data.lower(), first.data[:2000]
+    assert b"pending" in first.data, first.data[:2000]  # which columns fit depends on the names
     assert not [odd for one in written for odd in foreign(one)]
     broken = [one for one in written if one.code not in (0, 1, 2, 3)]
     assert not broken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from mam_core.errors import MamError
 
@@ -65,6 +66,6 @@ def _replace(path: str, text: str) -> None:
             file.write(text)
         os.rename(fresh, path)
     except OSError:
-        if os.path.lexists(fresh):
+        with suppress(FileNotFoundError):
             os.unlink(fresh)
         raise

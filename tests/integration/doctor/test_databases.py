@@ -92,6 +92,7 @@ class TestSqlite:
         self, ground: Ground, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """L8."""
+        monkeypatch.setattr(mounts, "_known", set())
         monkeypatch.setattr(mounts, "file_system_of", lambda folder: "nfs4")
         finding = found(ground, "file system")
         assert finding.severity is Severity.PROBLEM

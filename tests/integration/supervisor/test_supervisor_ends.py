@@ -174,6 +174,7 @@ class TestWithoutANamespace:
             "input": -1,
             "isolation": "auto",
             "limits": {},
+            "door": -1,
         }
         made, lacking = in_a_child(orders, writing, its_trouble)
         for fd in (writing, its_trouble):
