@@ -188,6 +188,7 @@ class Feed:
         finally:
             self._ready.set()
             self._outlet.close()
+            self._watch.close()  # first: it asks the store, and would open it anew
             self._store.close()  # here, because its index has a connection for each thread
 
     def _begin(self) -> None:
