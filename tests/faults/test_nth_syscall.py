@@ -25,10 +25,10 @@ from tests.faults.system_calls import Call, Run, fail_at, kill_at, on_stage, sam
 
 pytestmark = pytest.mark.usefixtures("strace")
 
-#: The short form looks at every third call; of a batch, which repeats itself, at fewer.
-_STEP = 3
-_BATCH_STEP = 40
-_INDEX_STEP = 10
+#: The short form looks at every fifth call; of a batch, which repeats itself, at fewer.
+_STEP = 5
+_BATCH_STEP = 60
+_INDEX_STEP = 20
 
 SCALES = [
     pytest.param(False, id="some"),

@@ -17,8 +17,10 @@ from tests.cli.conftest import Answer, Mam
 MOST_CPU_SEC = 20.0
 
 #: How many are tried in every gate, and how many before a release.
-COUNTS = [300, pytest.param(10_000, marks=[pytest.mark.release, pytest.mark.timeout(3600)])]
-EVERY_COUNT = pytest.mark.parametrize("count", COUNTS)
+_MANY = pytest.param(10_000, marks=[pytest.mark.release, pytest.mark.timeout(3600)])
+EVERY_COUNT = pytest.mark.parametrize("count", [300, _MANY])
+#: Where each one is a file and several verbs.
+EVERY_SMALLER_COUNT = pytest.mark.parametrize("count", [60, _MANY])
 
 
 class Endless(BaseException):

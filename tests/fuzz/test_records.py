@@ -13,7 +13,7 @@ from typing import Any
 
 from mam_core import codec
 from tests.cli.conftest import Mam
-from tests.fuzz.conftest import EVERY_COUNT, Door, Tried
+from tests.fuzz.conftest import EVERY_SMALLER_COUNT, Door, Tried
 from tests.fuzz.mutants import Mutant, batches, mutants
 from tests.support.jobs import a_full_job
 
@@ -35,7 +35,7 @@ def _corpus() -> list[bytes]:
     return [codec.dumps(full), json.dumps(least).encode()]
 
 
-@EVERY_COUNT
+@EVERY_SMALLER_COUNT
 def test_in_a_folder(mam: Mam, door: Door, tried: Tried, count: int) -> None:
     good = mam.register("the good one", "--priority", "-100")
     chance = random.Random(0)
@@ -64,14 +64,14 @@ def _written(mam: Mam, name: str, mutant: Mutant) -> None:
     path.chmod(0o600)
 
 
-@EVERY_COUNT
+@EVERY_SMALLER_COUNT
 def test_in_a_database(mam: Mam, door: Door, tried: Tried, count: int, folder: Path) -> None:
     """Its columns are a database's, its body is anybody's."""
     store = ["--store", f"sqlite:{folder / 'jobs.sqlite'}"]
     asked = ["--agent", "shell", "--agent-session", "tmux:a", *store]
     good = mam.ok("register", "--prompt", "the good one", *asked).out.strip()
     chance = random.Random(1)
-    count //= 3  # a third, since all that follows is the same as above
+    count = max(60, count // 3)  # fewer, since all that follows is the same as above
     for batch in batches(mutants("bodies", _corpus(), count), _TOGETHER):
         lines = "".join(json.dumps({"prompt": str(number)}) + "\n" for number in range(len(batch)))
         (folder / "bulk").write_text(lines)

@@ -64,7 +64,7 @@ def test_a_console_that_is_killed_changes_nothing(two: Farm, tmp_path: Path) -> 
         assert (two.job(job_id).attempt, two.claims(job_id)) == (1, [1])
 
 
-@pytest.mark.parametrize("ahead", [300, -300])
+@pytest.mark.parametrize("ahead", [300, pytest.param(-300, marks=pytest.mark.release)])
 def test_clocks_that_are_five_minutes_apart_cost_nothing(
     two: Farm, tmp_path: Path, ahead: float
 ) -> None:
