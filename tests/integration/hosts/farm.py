@@ -90,6 +90,13 @@ class Farm:
             timeout=90,
         )
 
+    @contextmanager
+    def watch_all(self, host: Host) -> Iterator[Watched]:
+        """Whoever listens, from the first event on."""
+        with self.mam(host, "watch", "--all", "--json") as watch:
+            watch.until(lambda: any("broker up" in line for line in list(watch.out)), "it listens")
+            yield watch
+
     def add(self, script: str, agent: str = "shell", label: str = LABEL) -> str:
         words = ("register", "--agent", agent, "--agent-session", label, "--prompt", script)
         done = self.ask(self.oak, *words, "--workdir", str(self._folder))

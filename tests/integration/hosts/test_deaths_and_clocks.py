@@ -33,7 +33,7 @@ def test_a_broker_that_is_killed_costs_no_event(two: Farm, tmp_path: Path) -> No
     """Its messages wait in the database, and whoever watches is told each once, in order."""
     two.settle(**_BRISK)
     job_id = two.add(_UNTIL_TOLD)
-    with two.work(two.elm), two.mam(two.oak, "watch", "--all", "--json") as watch:
+    with two.watch_all(two.oak) as watch, two.work(two.elm):
         eventually(lambda: two.processes_of(job_id, 1), "its agent")
         two.broker.kill()
         (tmp_path / "go").touch()

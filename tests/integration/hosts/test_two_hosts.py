@@ -49,7 +49,7 @@ def test_a_cable_that_is_cut_for_eight_seconds_costs_nothing(two: Farm) -> None:
     """L: every event once and in order, every job ended as its first attempt."""
     two.settle()
     jobs = [two.add(f"sleep {seconds}; echo part {seconds}") for seconds in (4, 8, 4, 1)]
-    with two.mam(two.oak, "watch", "--all", "--json") as watch, two.work(two.elm, "--slots", "2"):
+    with two.watch_all(two.oak) as watch, two.work(two.elm, "--slots", "2"):
         # Both slots are at work: a claim whose answer is cut off would come back by its lease only.
         for job_id in jobs[:2]:
             at_work(two, job_id)

@@ -76,7 +76,7 @@ EVERYWHERE: tuple[Action, ...] = (
         "page about jobs for a colleague",
         Place.EVERYWHERE,
         only_now=True,
-        aliases=("P", "page"),
+        aliases=("B", "page"),
     ),
     Action("log", "at", "what was done here", Place.EVERYWHERE),
     Action("back", "escape", "back", Place.EVERYWHERE),
