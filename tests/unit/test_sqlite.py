@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +20,9 @@ from mam_core.stores import mounts, sql_text, sqlite
 from mam_core.stores.base import Query
 from mam_core.stores.sql_base import Row, Values
 from mam_core.stores.sqlite_talk import SqliteTalk
+from mam_core.stores.sqlite_watch import SqliteWatch
 from tests.support.jobs import add, request
+from tests.support.patience import eventually
 from tests.support.stores import sqlite as sqlite_at
 
 
@@ -248,3 +251,34 @@ def test_a_child_process_does_not_use_its_parents_connection(
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 2
     assert registry.next_seq(job_id) == 3
+
+
+def test_a_commit_that_can_be_read_only_after_its_write_was_told_is_not_missed(
+    tmp_path: Path,
+) -> None:
+    """Its sync comes between the two, and the kernel says nothing of the second."""
+    is_readable = threading.Event()
+    looks: list[int | None] = []
+
+    def changed_since(number: int | None) -> tuple[int, dict[str, int]]:
+        looks.append(number)
+        return (8, {"late": 8}) if is_readable.is_set() else (7, {})
+
+    log = tmp_path / "jobs.sqlite-wal"
+    log.touch()
+    watch = SqliteWatch(str(tmp_path / "jobs.sqlite"), changed_since, lambda: None)
+    watch.start()
+    try:
+        watch.drain()
+        before = len(looks)
+        with log.open("ab") as file:
+            file.write(b"a commit on its way to the disk")
+        eventually(lambda: watch.drain() and len(looks) > before, "the write is told")
+        while len(looks) > before:  # all that the kernel says of it
+            before = len(looks)
+            time.sleep(0.3)
+            watch.drain()
+        is_readable.set()
+        eventually(lambda: "late" in watch.drain().stems, "it is found all the same")
+    finally:
+        watch.close()
