@@ -218,10 +218,18 @@ def _guard(meeting_point: Path) -> None:
         temp.rename(meeting_point / "ready")
         with open(meeting_point / "users", "ab") as users:
             fcntl.flock(users, fcntl.LOCK_EX)  # granted when the last of them is gone
+            (meeting_point / "ready").unlink(
+                missing_ok=True
+            )  # whoever comes now waits, and starts another
+            _end(server, root)
     finally:
-        if server is not None:
-            server.stop()
-        shutil.rmtree(root, ignore_errors=True)
+        _end(server, root)
+
+
+def _end(server: Server | None, root: Path) -> None:
+    if server is not None:
+        server.stop()
+    shutil.rmtree(root, ignore_errors=True)
 
 
 # -- schemas --------------------------------------------------------------------------------
