@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mam_core.config import load
+from mam_core.operations import schedule
 from mam_core.operations.schedule import scheduling
 from tests.cli.conftest import Mam, environment, is_one_sentence
 from tests.support.clock import FakeClock
@@ -153,20 +155,37 @@ def test_long_lived_commands_run_them_and_a_kill_between_doubles_none(mam: Mam) 
 
 
 def test_a_template_that_lacks_something_stops_no_other_schedule(
-    mam: Mam, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    mam: Mam, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr("mam_core.operations.schedule.warn", said.append)
     settings(
         mam,
         EVERY_SECOND
         + '[templates.bad]\nagent = "shell"\n[schedules.bad]\nevery = "1s"\ntemplate = "bad"\n',
     )
+    words = "schedule bad is not run: schedule bad: template bad has no prompt, agent_session"
     with scheduling(str(mam.registry), load()):
         eventually(lambda: any(mam.registry.glob("*.json")), "the good one runs")
-        eventually(lambda: said, "the bad one is named")
-    assert said[0].startswith("schedule bad is not run: schedule bad: template bad has no prompt")
-    assert len(set(said)) == len(said), "once"
+        eventually(lambda: words in caplog.messages, "the bad one is named")
+    assert caplog.messages.count(words) == 1, "once"
+
+
+def test_a_trouble_that_nobody_thought_of_does_not_end_the_schedules(
+    mam: Mam, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([OSError("the disk was away for a moment")])
+
+    def look(*words: Any) -> float | None:
+        for trouble in looks:
+            raise trouble
+        return really(*words)
+
+    really = schedule._look
+    monkeypatch.setattr(schedule, "_look", look)
+    monkeypatch.setattr(schedule, "LOOK_SEC", 0.1)
+    settings(mam, EVERY_SECOND)
+    with scheduling(str(mam.registry), load()):
+        eventually(lambda: any(mam.registry.glob("*.json")), "it goes on")
+    assert any("the disk was away for a moment" in words for words in caplog.messages)
 
 
 def test_one_that_cannot_be_made_keeps_no_other_from_it(mam: Mam, frozen: FakeClock) -> None:

@@ -8,57 +8,38 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from mam_core.audit import warn
 from mam_core.config import Config
 from mam_core.machine import Gauge
+from mam_core.operations.side_duty import Once, rounds, side_duty
 from mam_core.operations.sweeping import SPREAD
 from mam_core.registry import Registry
-from mam_core.wiring import open_registry
 from mam_core.work.check_command import objection
 from mam_core.work.scaling import Check, Scaler
 
+_HINDERED = "groups are not looked after"
 
-@contextmanager
+
 def autoscaling(
     registry_path: str, config: Config, *, allow_network: bool = False, gauge: Gauge | None = None
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """While the block lasts; what hinders it is a warning, and tried again."""
-    stop = threading.Event()
+    settings, eye = config.autoscale, gauge or Gauge()
 
-    def scale() -> None:
-        try:
-            opened = open_registry(registry_path, config=config, allow_network=allow_network)
-            with opened as registry:
-                _go_on(registry, config, gauge or Gauge(), stop)
-        except Exception as problem:  # a thread has nobody else to tell
-            warn(f"groups are not looked after: {problem}")
+    def serve(registry: Registry, stop: threading.Event) -> None:
+        scaler = Scaler(registry, settings, config.groups, eye.look, _check(config, stop))
+        eye.look()  # what the first pass compares with
 
-    thread = threading.Thread(target=scale, name="mam-autoscale", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+        def pause_sec() -> float:
+            return settings.every_sec * random.uniform(1 - SPREAD, 1)
 
+        rounds(stop, pause_sec, scaler.once, Once(_HINDERED))
+        scaler.leave()
 
-def _go_on(registry: Registry, config: Config, gauge: Gauge, stop: threading.Event) -> None:
-    settings = config.autoscale
-    scaler = Scaler(registry, settings, config.groups, gauge.look, _check(config, stop))
-    gauge.look()  # what the first pass compares with
-    said = ""
-    while not stop.wait(settings.every_sec * random.uniform(1 - SPREAD, 1)):
-        try:
-            scaler.once()
-            said = ""
-        except Exception as problem:  # whatever it is, the next pass may not meet it
-            if str(problem) != said:
-                said = str(problem)
-                warn(f"groups are not looked after: {said}")
-    scaler.leave()
+    return side_duty(
+        "mam-autoscale", _HINDERED, serve, registry_path, config, allow_network=allow_network
+    )
 
 
 def _check(config: Config, stop: threading.Event) -> Check | None:

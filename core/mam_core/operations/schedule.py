@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from mam_core.audit import warn
@@ -12,12 +12,12 @@ from mam_core.clock import stamp
 from mam_core.config import Config
 from mam_core.errors import ConfigError, MamError, RegistryMissing
 from mam_core.fields import check_text, parse_moment
+from mam_core.operations.side_duty import Once, side_duty
 from mam_core.registration import checked
 from mam_core.registry import Registry
 from mam_core.schedules.due import Memory, Missed, Schedule
 from mam_core.schedules.firing import Fired, due, pause_of, request, run_now, settle
 from mam_core.stores.base import Gate, GateKind, Gates
-from mam_core.wiring import open_registry
 
 #: So often the clock and the pauses are looked at while nothing is due sooner.
 LOOK_SEC = 5.0
@@ -159,48 +159,35 @@ def _gates(registry: Registry) -> Gates:
 # -- while a command lives ---------------------------------------------------------------------
 
 
-@contextmanager
 def scheduling(
     registry_path: str, config: Config, *, allow_network: bool = False
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """While the block lasts, schedules are run; what hinders one is a warning, and tried again."""
     if not config.schedules:
-        yield
-        return
-    stop = threading.Event()
-
-    def go() -> None:
-        try:
-            opened = open_registry(registry_path, config=config, allow_network=allow_network)
-            with opened as registry:
-                _go_on(registry, config, stop)
-        except Exception as problem:  # a thread has nobody else to tell
-            warn(f"schedules are not run: {problem}")
-
-    thread = threading.Thread(target=go, name="mam-schedules", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+        return nullcontext()
+    return side_duty(
+        "mam-schedules",
+        "schedules are not run",
+        lambda registry, stop: _go_on(registry, config, stop),
+        registry_path,
+        config,
+        allow_network=allow_network,
+    )
 
 
 def _go_on(registry: Registry, config: Config, stop: threading.Event) -> None:
     schedules = named(config)
-    said: dict[str, str] = {}
+    troubles = {one.name: Once(f"schedule {one.name} is not run") for one in schedules}
     while True:
         soonest = LOOK_SEC
         for schedule in schedules:
             try:
                 at = _look(registry, config, schedule)
-                said.pop(schedule.name, None)
+                troubles[schedule.name].over()
                 if at is not None:
                     soonest = min(soonest, at - registry.clock.now())
-            except MamError as problem:
-                if said.get(schedule.name) != problem.message:
-                    said[schedule.name] = problem.message
-                    warn(f"schedule {schedule.name} is not run: {problem.message}")
+            except Exception as problem:  # whatever it is, the next look may not meet it
+                troubles[schedule.name].tell(problem)
         if stop.wait(max(_SOONEST_SEC, soonest)):
             return
 

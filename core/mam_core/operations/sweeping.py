@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from mam_core.audit import warn
 from mam_core.config import Config
+from mam_core.operations.side_duty import Once, rounds, side_duty
 from mam_core.registry import Registry
-from mam_core.wiring import open_registry
 from mam_core.work.submissions import cancel_abandoned
 from mam_core.work.sweep import Sweep
 
@@ -22,38 +20,27 @@ from mam_core.work.sweep import Sweep
 SPREAD = 0.2
 
 
-@contextmanager
-def sweeping(registry_path: str, config: Config, *, allow_network: bool = False) -> Iterator[None]:
+_HINDERED = "lost jobs are not looked for"
+
+
+def sweeping(
+    registry_path: str, config: Config, *, allow_network: bool = False
+) -> AbstractContextManager[None]:
     """While the block lasts; what hinders it is a warning, and tried again."""
-    stop = threading.Event()
-
-    def sweep() -> None:
-        try:
-            opened = open_registry(registry_path, config=config, allow_network=allow_network)
-            with opened as registry:
-                _go_on(registry, registry_path, config, stop)
-        except Exception as problem:  # a thread has nobody else to tell
-            warn(f"lost jobs are not looked for: {problem}")
-
-    thread = threading.Thread(target=sweep, name="mam-sweep", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def _go_on(registry: Registry, registry_path: str, config: Config, stop: threading.Event) -> None:
     defaults = config.defaults
-    swept = Sweep(registry, grace_sec=defaults.grace_sec, is_stopped=stop.is_set)
-    said = ""
-    while not stop.wait(defaults.sweep_sec * random.uniform(1 - SPREAD, 1 + SPREAD)):
-        try:
+
+    def serve(registry: Registry, stop: threading.Event) -> None:
+        swept = Sweep(registry, grace_sec=defaults.grace_sec, is_stopped=stop.is_set)
+
+        def sweep() -> None:
             swept.once()
             cancel_abandoned(registry, registry_path)
-            said = ""
-        except Exception as problem:  # whatever it is, the next pass may not meet it
-            if str(problem) != said:
-                said = str(problem)
-                warn(f"lost jobs are not looked for: {said}")
+
+        def pause_sec() -> float:
+            return defaults.sweep_sec * random.uniform(1 - SPREAD, 1 + SPREAD)
+
+        rounds(stop, pause_sec, sweep, Once(_HINDERED))
+
+    return side_duty(
+        "mam-sweep", _HINDERED, serve, registry_path, config, allow_network=allow_network
+    )
