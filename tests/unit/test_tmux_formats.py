@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mam_core.tmux.command import literal, word
+from mam_core.tmux.command import failure, literal, word
 from mam_core.tmux.deaths import read_death
-from mam_core.tmux.facts import BadSessionName, Death, PaneLabel, TmuxFailed
+from mam_core.tmux.facts import BadSessionName, Death, NoServer, PaneLabel, TmuxFailed
 from mam_core.tmux.formats import capture_words, read_capture, read_panes
 from mam_core.tmux.names import checked, socket_name, socket_path
 
@@ -106,3 +106,10 @@ def test_the_socket_is_of_the_registrys_real_path(
 @pytest.mark.parametrize("name", ["claude", "claude-a", "_x", "a_b+c@d", "한글", "é1", "x" * 64])
 def test_names_that_tmux_keeps(name: str) -> None:
     assert checked(name) == name
+
+
+@pytest.mark.parametrize(
+    "said", ["no server running on x", "no sessions", "no current target", "server exited"]
+)
+def test_a_server_that_is_going_is_no_server(said: str) -> None:
+    assert isinstance(failure(said), NoServer)

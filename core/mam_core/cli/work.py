@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import logging
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +22,10 @@ from mam_core.operations.work import Screen, Stops, Until, work
 from mam_core.worktrees import relocation_to
 
 _MAX_SLOTS = 256
+
+#: tmux throws away what it has not read of a pane yet when it learns of its death first (one of 150
+#: that speak and die at once, also with a pipe on the pane: the kernel is late, too).
+_HEARD_SEC = 0.3
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +50,15 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    try:
+        return _run(args, context)
+    except BaseException:
+        if args.session:  # whoever started it asks its pane for the reason
+            atexit.register(time.sleep, _HEARD_SEC)
+        raise
+
+
+def _run(args: argparse.Namespace, context: Context) -> int:
     if not 1 <= args.slots <= _MAX_SLOTS:
         raise UsageError(f"--slots must be between 1 and {_MAX_SLOTS}")
     registry_path, settings = context.registry_path, context.settings

@@ -33,8 +33,6 @@ UP_SEC = 30.0
 DOWN_SEC = 15.0
 _LOOK_SEC = 0.03
 _LAST_LINES = 5
-#: A busy tmux may know of a death before it has drawn what was said.
-_DRAIN_SEC = 1.0
 
 Tell = Callable[[str], None]
 
@@ -201,12 +199,8 @@ class Starting:
         """What it said before it died, from the pane that tmux keeps."""
         try:
             glance = open_glance(self.registry_path, self._config)
-            until = time.monotonic() + _DRAIN_SEC
             try:
-                while not (said := _said(glance.capture(pane.pane_id, lines_back=200).lines)):
-                    if time.monotonic() > until:
-                        break
-                    time.sleep(_LOOK_SEC)
+                said = _said(glance.capture(pane.pane_id, lines_back=200).lines)
             finally:
                 glance.close()
         except MamError as problem:

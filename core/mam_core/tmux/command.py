@@ -23,8 +23,9 @@ PATIENCE_SEC = 10.0
 
 _OLDEST = (3, 2)
 
+# "no current target" is how a server answers whose last session has gone, and which is going, too.
 _NO_SERVER = re.compile(
-    r"no server running|no sessions|lost server|server exited"
+    r"no server running|no sessions|no current target|lost server|server exited"
     r"|error connecting to .*\((No such file or directory|Connection refused)\)"
 )
 

@@ -226,13 +226,29 @@ class TestDied:
         self, shop: SessionShop, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         agent = shop.agent("good", "behaves")
-        program = ("/bin/sh", "-c", "echo no; echo 'the disk is \033[31mfull'; exit 3")
+        program = ("/bin/sh", "-c", "echo no; echo 'the disk is \033[31mfull'; sleep 0.3; exit 3")
         monkeypatch.setattr(starting, "worker_argv", lambda start, path: program)
         said = shop.say("spawn", "--agent-session", "tmux:a", "--agent", agent)
         assert (said.code, said.out) == (1, "")
         assert said.err == "mam: session a did not come up: no / the disk is full\n"
         assert shop.in_tmux() == []
         assert shop.kept.all() == ([], [])
+
+    @pytest.mark.parametrize(
+        "times", [1, pytest.param(150, marks=[pytest.mark.release, pytest.mark.timeout(1800)])]
+    )
+    def test_a_worker_that_cannot_begin_is_heard(
+        self, shop: SessionShop, monkeypatch: pytest.MonkeyPatch, times: int
+    ) -> None:
+        agent = shop.agent("good", "behaves")
+        real = starting.worker_argv
+        monkeypatch.setattr(
+            starting, "worker_argv", lambda start, path: (*real(start, path), "--slots", "0")
+        )
+        for _ in range(times):
+            said = shop.say("spawn", "--agent-session", "tmux:a", "--agent", agent)
+            words = "mam: --slots must be between 1 and 256"
+            assert said.err == f"mam: session a did not come up: {words}\n"
 
     def test_one_of_a_pool_takes_the_others_with_it(
         self, shop: SessionShop, monkeypatch: pytest.MonkeyPatch
