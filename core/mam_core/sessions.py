@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shlex
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -102,6 +103,15 @@ def _fits(name: str, value: object) -> bool:
     if value is None:
         return name in Session._field_defaults
     return isinstance(value, str) and "\0" not in value
+
+
+def command_to_serve(label: str, agent: str) -> str:
+    """What a person types so that the jobs of a label are taken."""
+    if label.startswith(LABEL_PREFIX):
+        words = ["mam", "spawn", "--agent-session", label, "--agent", agent]
+    else:
+        words = ["mam", "work", "--agent-session", label, "--agents", agent]
+    return shlex.join(words)
 
 
 def check_name(name: str) -> str:

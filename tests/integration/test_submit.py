@@ -167,7 +167,10 @@ class TestSession:
             assert submitted.code() == 0
         told = events(submitted.out)
         assert (told[0], told[-1][1]) == ((1, "started"), "completed")
-        assert jobs(shop)[0].agent_session == LABEL
+        (job,) = jobs(shop)
+        assert job.agent_session == LABEL
+        who = f"for whoever serves {LABEL} (if nobody does: mam work --agent-session {LABEL}"
+        assert submitted.says(f"job {job.job_id} is registered, {who} --agents good)")
 
     def test_we_listen_before_its_session_may_have_it(
         self,

@@ -25,6 +25,7 @@ from mam_core.operations.submit import AgentMissing, Plan, check_agent, plan, su
 from mam_core.operations.work import Screen
 from mam_core.records import Status
 from mam_core.safe_text import safe
+from mam_core.sessions import command_to_serve
 
 _EXIT_NOT_COMPLETED = 1
 _EXIT_TIMED_OUT = 2
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             context.settings,
             planned,
             teller,
-            registered=lambda job_id: say(f"job {job_id} is registered"),
+            registered=lambda job_id: say(f"job {job_id} is registered{_waits(planned)}"),
             is_interrupted=wish.is_set,
             screen=screen,
             config_path=context.config,
@@ -80,6 +81,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if submitted.is_timeout:
         return _EXIT_TIMED_OUT
     return 0 if submitted.job.status is Status.COMPLETED else _EXIT_NOT_COMPLETED
+
+
+def _waits(planned: Plan) -> str:
+    """Nobody may be there to take it, and then nothing more is seen of it."""
+    if planned.is_own:
+        return ""
+    command = command_to_serve(planned.label, planned.profile.name)
+    return f", for whoever serves {safe(planned.label)} (if nobody does: {safe(command)})"
 
 
 def _planned(args: argparse.Namespace, context: Context) -> Plan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -13,7 +12,7 @@ from mam_core.doctor.ground import Ground, Look, options_of_worker, registry_of_
 from mam_core.operations.sessions import SessionState
 from mam_core.record_parts import Lease
 from mam_core.records import Job
-from mam_core.sessions import LABEL_PREFIX
+from mam_core.sessions import command_to_serve
 from mam_core.work.marks import AttemptMark
 from mam_core.work.overdue import overdue
 from mam_core.work.sweep import Act, Sweep
@@ -125,7 +124,7 @@ def served(look: Look) -> Iterator[Finding]:
         if label.startswith(_SUBMITTED) or {(label, agent), (label, "")} & serving:
             continue
         jobs = f"{many(count, 'job')} of agent {agent} {'waits' if count == 1 else 'wait'}"
-        words = f"{jobs}, and nobody on this host serves it: {_line(label, agent)}"
+        words = f"{jobs}, and nobody on this host serves it: {command_to_serve(label, agent)}"
         yield note(_AREA, label, words, rule=f"served {agent}")
 
 
@@ -148,14 +147,6 @@ def _serving(look: Look) -> set[tuple[str, str]]:
             agents = (options.get("--agents") or "").split(",")
             found |= {(label, agent) for agent in agents}
     return found
-
-
-def _line(label: str, agent: str) -> str:
-    if label.startswith(LABEL_PREFIX):
-        words = ["mam", "spawn", "--agent-session", label, "--agent", agent]
-    else:
-        words = ["mam", "work", "--agent-session", label, "--agents", agent]
-    return shlex.join(words)
 
 
 def _name(job: Job) -> str:
