@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from mam_core import acts
 from mam_core.agents.states import Shown, ShownState
-from mam_core.clock import stamp
+from mam_core.clock import fine_stamp, stamp
 from mam_core.config import Config, load
 from mam_core.events.feed import FeedState
 from mam_core.machine import Machine
@@ -23,7 +24,7 @@ from mam_core.operations.sessions import Seen, SessionState
 from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
 from mam_core.sessions import Session
-from mam_core.stores.base import GateKind
+from mam_core.stores.base import GateKind, Paper
 from mam_core.tmux.facts import Capture, PaneFact
 from mam_tui.arrivals import Loaded
 from mam_tui.bridge import Bridge
@@ -215,6 +216,21 @@ class Scene:
                 SessionRow(Seen("gamma", dead, kept("gamma", "codex", "stream"), ended)),
             )
         )
+
+    def scale(self) -> None:
+        """A person set one group, and the autoscaler decided about another."""
+        figures = {"cores": 8, "cpu": 12.5, "memory": 34.0, "load": 0.8, "swapped": 0}
+        with self.registry as registry:
+            registry.set_slots("nightly", 4, why="it is late")
+            with registry.store.transaction() as tx:
+                paper = acts.decode(tx.paper(Paper.ACTS))
+                at = fine_stamp(registry.clock.now() - 90)
+                why = "CPU below 40 % and memory below 60 %"
+                step = acts.Act(
+                    at, "autoscaler host:7", acts.Deed.UP, "release", 2, 3, why, figures
+                )
+                tx.set_paper(Paper.ACTS, acts.encode(paper.with_act(step)))
+                tx.set_gates(tx.gates_to_change().with_slots("release", 3))
 
     def nodes(self) -> NodeLook:
         """One at work, one that drains, one that was cut off, and one of the records only."""

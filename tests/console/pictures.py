@@ -1,4 +1,4 @@
-"""Pictures of the real console on the demonstration: ``python -m tests.console.pictures``.
+"""Pictures of the real console on the demonstration: ``python -m tests.console.pictures [NAME …]``.
 
 They go to ``screenshots/`` as SVG, and as PNG where chromium is at hand, which draws them
 truly. Every agent in them is simulated, and says so. What needs hours or dependencies is
@@ -86,6 +86,7 @@ PICTURES = (
     Picture("compare", (140, 34), "textual-dark", ("7", "G", "equals_sign"), "plan"),
     Picture("graph", (140, 30), "textual-dark", ("8", "j", "j"), "plan"),
     Picture("nodes", (140, 20), "textual-dark", ("9", "j"), "hosts"),
+    Picture("groups", (140, 24), "textual-dark", ("0", "j"), "slots"),
     Picture("past", (140, 34), "textual-dark", ("t", "H")),
     Picture("keys", (100, 40), "textual-dark", ("question_mark",)),
     Picture("new-job", (120, 40), "textual-dark", ("n",)),
@@ -152,10 +153,12 @@ def as_png(svg: Path, scale: float = 1.0) -> None:
         )
 
 
-async def draw_all(wanted: Callable[[Picture], Awaitable[str]]) -> None:
-    for picture in PICTURES:
+async def draw_all(
+    draw: Callable[[Picture], Awaitable[str]], pictures: Sequence[Picture] = PICTURES
+) -> None:
+    for picture in pictures:
         svg = FOLDER / f"{picture.name}.svg"
-        svg.write_text(await wanted(picture), encoding="utf-8")
+        svg.write_text(await draw(picture), encoding="utf-8")
         as_png(svg)
         print(svg.name)
 
@@ -184,10 +187,18 @@ def hosts(folder: Path) -> tuple[Desk, Sequence[Any]]:
     return scene.desk(load()), scene.told
 
 
-def main() -> int:
+def slots(folder: Path) -> tuple[Desk, Sequence[Any]]:
+    """Groups whose slots a person and the autoscaler set."""
+    scene = Scene(folder, FakeClock())
+    scene.scale()
+    return scene.desk(load()), scene.told
+
+
+def main(wanted: Sequence[str] = ()) -> int:
+    """All pictures, or those that are named."""
     with demo(60, lambda words: None) as staged, tempfile.TemporaryDirectory() as made:
         made_up = {}
-        for stage, build in (("hours", hours), ("plan", plan), ("hosts", hosts)):
+        for stage, build in (("hours", hours), ("plan", plan), ("hosts", hosts), ("slots", slots)):
             folder = Path(made, stage)
             folder.mkdir()
             made_up[stage] = build(folder)
@@ -202,11 +213,12 @@ def main() -> int:
 
         async def run() -> None:
             await asyncio.sleep(_WARM_UP_SEC)
-            await draw_all(draw)
+            chosen = [one for one in PICTURES if not wanted or one.name in wanted]
+            await draw_all(draw, chosen)
 
         asyncio.run(run())
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -20,13 +20,11 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
-from mam_core import acts, registration, wiring
-from mam_core.clock import fine_stamp
+from mam_core import registration, wiring
 from mam_core.config import load
 from mam_core.events.feed import JobChanged, Origin
 from mam_core.operations.preferences import Preferences
 from mam_core.record_parts import Broker
-from mam_core.stores.base import Paper
 from mam_tui.app import Console
 from mam_tui.arrivals import Loaded
 from mam_tui.desk import Deed
@@ -142,18 +140,7 @@ def forget(stage: Stage) -> None:
 
 
 def scale(stage: Stage) -> None:
-    """A person set one group, and the autoscaler decided about another."""
-    registry = stage.scene.registry
-    figures = {"cores": 8, "cpu": 12.5, "memory": 34.0, "load": 0.8, "swapped": 0}
-    with registry:
-        registry.set_slots("nightly", 4, why="it is late")
-        with registry.store.transaction() as tx:
-            paper = acts.decode(tx.paper(Paper.ACTS))
-            at = fine_stamp(registry.clock.now() - 90)
-            why = "CPU below 40 % and memory below 60 %"
-            step = acts.Act(at, "autoscaler host:7", acts.Deed.UP, "release", 2, 3, why, figures)
-            tx.set_paper(Paper.ACTS, acts.encode(paper.with_act(step)))
-            tx.set_gates(tx.gates_to_change().with_slots("release", 3))
+    stage.scene.scale()
 
 
 def act(stage: Stage) -> None:
