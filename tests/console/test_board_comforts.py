@@ -374,3 +374,13 @@ class TestSorting:
                 assert board.order == (name, False)
                 await seen.press(key)
                 assert board.order == (name, True)
+
+
+async def test_a_session_is_asked_for_as_the_job_under_the_cursor_needs_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "jobs")
+    with open_registry(path) as registry:
+        add(registry)
+    async with opened(path) as seen:
+        await seen.until(lambda: seen.desk.board.row is not None, "the job is on the board")
+        await seen.press("s")
+        await seen.until_seen("$ mam spawn --agent-session tmux:c --agent codex")

@@ -75,9 +75,8 @@ class Everywhere:
 
     def _do_spawn(self) -> None:
         row = self._console.desk.board.row
-        waits = row is not None and row.summary is not None and row.is_live
-        label = row.summary.agent_session if waits and row is not None and row.summary else ""
-        self._console.session_acts.spawn(label)
+        waits = row is not None and row.is_live
+        self._console.session_acts.spawn(row.summary if row is not None and waits else None)
 
     def _do_attach(self) -> None:
         self._console.talk.attach_to_job(self._job_id)

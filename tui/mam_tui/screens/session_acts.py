@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mam_core.operations.agents import Choice, choices
 from mam_core.operations.outcome import Outcome
 from mam_core.registry import Registry
+from mam_core.summaries import Summary
 from mam_tui.desk import Deed
 from mam_tui.errands import ask, is_over, run
 from mam_tui.screens.confirm import Confirm
@@ -29,9 +30,11 @@ class SessionActs:
 
     # -- start ---------------------------------------------------------------------------------
 
-    def spawn(self, label: str = "", trouble: str = "") -> None:
-        """The form; `label` is that of a job which waits for a session."""
-        wish = self._wish._replace(label=label) if label else self._wish
+    def spawn(self, job: Summary | None = None, trouble: str = "") -> None:
+        """The form; filled in so that `job`, which waits for a session, is taken."""
+        wish = self._wish
+        if job is not None:
+            wish = wish._replace(label=job.agent_session, agent=job.agent)
         config = self._console.desk.config
         ask(self._console, lambda _: choices(config), partial(self._form, wish, trouble))
 
