@@ -121,7 +121,7 @@ async def test_a_dialog_on_a_screen_is_answered_and_a_job_is_talked_to(shop: Ses
         await sight.until_seen("1-9 choose")
         await sight.pilot.press("1")
         deed = await sight.until_deed()
-        assert (deed.ok, deed.command) == (True, f"mam answer {job_id} 1")
+        assert (deed.ok, deed.command) == (True, f"mam answer {job_id} --question 1 1")
         talk.say(job_id)
         await opened(sight, SayForm)
         await sight.pilot.press("h", "i", "ctrl+j", "you", "enter")
