@@ -74,7 +74,8 @@ def no_stray_file(scene: Scene) -> Iterator[str]:
         if job_id not in scene.jobs:
             yield f"the audit log tells of job {job_id}, which never was"
     home = registry.parent
-    if home.exists() and not (home / ".gitignore").exists():
+    names = {path.name for path in home.iterdir()} if home.exists() else set()
+    if names and ".gitignore" not in names:  # git does not see an empty folder
         yield f"{home.name} has no .gitignore"
 
 
