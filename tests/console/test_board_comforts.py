@@ -17,6 +17,7 @@ from mam_core.operations.preferences import Preferences
 from mam_core.records import Reason, Status
 from mam_core.wiring import open_registry
 from mam_tui import entry
+from mam_tui.actions import ACTIONS, Place
 from mam_tui.app import Console
 from mam_tui.columns import COLUMNS, sort_key
 from mam_tui.commands import Command
@@ -384,3 +385,16 @@ async def test_a_session_is_asked_for_as_the_job_under_the_cursor_needs_it(tmp_p
         await seen.until(lambda: seen.desk.board.row is not None, "the job is on the board")
         await seen.press("s")
         await seen.until_seen("$ mam spawn --agent-session tmux:c --agent codex")
+
+
+async def test_what_belongs_to_another_view_is_refused_by_a_sentence(tmp_path: Path) -> None:
+    """`:drain` on the board closed the console."""
+    path = str(tmp_path / "jobs")
+    with open_registry(path) as registry:
+        add(registry)
+    elsewhere = {Place.SESSIONS, Place.FLEET, Place.NODES, Place.GROUPS, Place.GANTT, Place.GRAPH}
+    async with opened(path) as seen:
+        for name, action in ACTIONS.items():
+            if action.place in elsewhere:
+                seen.app.act(name)
+                await seen.until_told(f"{name} cannot be done in this view")

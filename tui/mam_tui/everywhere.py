@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from mam_tui.app import Console
 
 
+_NOT_HERE = "{} cannot be done in this view"
+
+
 class Everywhere:
     """By the names in `mam_tui.actions`; the job is the one under the board's cursor."""
 
@@ -23,7 +26,11 @@ class Everywhere:
         if ACTIONS[name].place is Place.PAST:
             self._console.travel.do(name)
             return
-        getattr(self, f"_do_{name.replace('-', '_')}")()
+        handler = getattr(self, f"_do_{name.replace('-', '_')}", None)
+        if handler is not None:
+            handler()
+        else:  # typed, or chosen, where another view is seen than the one that it belongs to
+            self._refuse(_NOT_HERE.format(name))
 
     def obey(self, command: Command) -> None:
         """A command of the ``:`` line with a word."""
@@ -43,7 +50,7 @@ class Everywhere:
                 themes = ", ".join(sorted(console.available_themes))
                 self._refuse(f"there is no theme {command.word}: {themes}")
         else:
-            self._refuse(f"{command.name} cannot be done in this view")
+            self._refuse(_NOT_HERE.format(command.name))
 
     def view(self, name: str) -> None:
         if name in VIEWS:
