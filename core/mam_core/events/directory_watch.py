@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from mam_core.disk import explain
-from mam_core.events.watch import Changes, Sight
+from mam_core.events.lookout import Lookout
 
 DEBOUNCE_MS = 100
 STEP_MS = 10
@@ -36,8 +36,8 @@ def record_of(name: str) -> str | None:
     return name.removesuffix(_SUFFIX) if is_record else None
 
 
-class DirectoryWatch:
-    """Watches one folder on a thread of its own; `wake` is called when there is news."""
+class DirectoryWatch(Lookout):
+    """Watches one folder."""
 
     def __init__(
         self,
@@ -47,46 +47,12 @@ class DirectoryWatch:
         stem_of: Callable[[str], str | None] = record_of,
     ) -> None:
         """`stem_of` tells what a change of a file means, by its name; None: nothing."""
+        super().__init__("mam-directory", wake)
         self.path = path
-        self._wake = wake
         self._stem_of = stem_of
-        self._lock = threading.Lock()
-        self._stems: set[str] = set()
-        self._sights: list[Sight] = []
-        self._in_doubt = False
         self._noise = 0  #: all names of the batch at hand, also those that mean nothing
-        self._stop = threading.Event()
-        self._began = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="mam-directory", daemon=True)
-        self.up: bool | None = None
-        self.since = time.monotonic()
-        self.text = ""
 
-    def start(self) -> None:
-        """Returns when every later change will be seen, or the folder is known to be absent."""
-        self._thread.start()
-        self._began.wait()
-
-    def close(self) -> None:
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def drain(self) -> Changes:
-        with self._lock:
-            changes = Changes(self._stems, self._sights, self._in_doubt)
-            self._stems, self._sights, self._in_doubt = set(), [], False
-        return changes
-
-    # -- on our own thread -----------------------------------------------------------------
-
-    def _run(self) -> None:
-        try:
-            self._go_on()
-        finally:
-            self._began.set()
-
-    def _go_on(self) -> None:
+    def _look_out(self) -> None:
         while not self._stop.is_set():
             watched = _identity(self.path)
             if watched is None:
@@ -138,21 +104,6 @@ class DirectoryWatch:
         if _identity(self.path) == watched:
             self._see(True, f"watching {self.path}")
         self._began.set()
-
-    def _note(self, stems: set[str], *, in_doubt: bool) -> None:
-        if stems or in_doubt:
-            with self._lock:
-                self._stems |= stems
-                self._in_doubt |= in_doubt
-            self._wake()
-
-    def _see(self, up: bool, text: str) -> None:
-        with self._lock:
-            if up == self.up:
-                return
-            self.up, self.text, self.since = up, text, time.monotonic()
-            self._sights.append(Sight(up, text, self.since))
-        self._wake()
 
 
 class _Stop:
