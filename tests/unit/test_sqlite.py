@@ -123,6 +123,24 @@ class TestTheFile:
 
 
 class TestWaiting:
+    def test_for_whoever_takes_up_the_log_of_one_that_was_killed(
+        self, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Then even a look at the version is busy: found by the 640th kill of a thousand."""
+        job_id = add(registry)
+        busy = sqlite3.OperationalError("database is locked")
+        busy.sqlite_errorcode = sqlite3.SQLITE_BUSY_RECOVERY
+        troubles, really = iter([busy, busy]), sqlite._number
+
+        def number(db: sqlite3.Connection, pragma: str) -> int:
+            for trouble in troubles:
+                raise trouble
+            return really(db, pragma)
+
+        monkeypatch.setattr(sqlite, "_number", number)
+        with Registry(sqlite_at(tmp_path)(), actor="bob", node="host") as another:
+            assert another.get(job_id).job_id == job_id
+
     def test_for_a_stuck_process_ends_with_a_sentence(
         self, registry: Registry, place: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -188,8 +188,9 @@ class SqliteDatabase:
 
     def _bring_up(self, db: sqlite3.Connection, *, create: bool) -> None:
         """To our version, one step a transaction: killed in the middle, it has the one before."""
-        while (version := _number(db, "user_version")) < len(STEPS):
-            if version == 0 and not create and not _has_tables(db):
+        # Where the last one to write was killed, somebody takes the log up, and all others wait.
+        while (version := self.patiently(db, lambda: _number(db, "user_version"))) < len(STEPS):
+            if version == 0 and not create and not self.patiently(db, lambda: _has_tables(db)):
                 raise RegistryMissing(f"there is no registry at {self.path} yet")
             self.patiently(db, lambda: db.execute("BEGIN IMMEDIATE"))
             try:
@@ -205,7 +206,7 @@ class SqliteDatabase:
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
-        if _number(db, "application_id") != _APPLICATION:
+        if self.patiently(db, lambda: _number(db, "application_id")) != _APPLICATION:
             raise StoreError(f"{self.path} is a database of something else")
         if version > len(STEPS):
             raise StoreError(f"{self.path} was made by a newer mam: this one leaves it alone")
