@@ -6,6 +6,7 @@ One workload, one checker, three stores (promises 1, 2 and 4).
 from __future__ import annotations
 
 import random
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -41,23 +42,24 @@ def test_kills_at_random_moments_on_sqlite(
 def test_kills_at_random_moments_on_postgres_and_of_postgres(
     rounds: int, nursery: Nursery, place: Path, show_figures: Figures
 ) -> None:
-    try:
-        with own_server() as server:
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(own_server())
+        except NoPostgres as problem:
+            pytest.skip(str(problem))
 
-            def restart() -> None:
-                server.kill()
-                server.start()
+        def restart() -> None:
+            server.kill()
+            server.start()
 
-            tally = campaign(
-                nursery,
-                place,
-                random.randrange(10**6),
-                rounds,
-                store_url=lambda _: new_schema(server.uri),
-                disturb=restart,
-            )
-    except NoPostgres as problem:
-        pytest.skip(str(problem))
+        tally = campaign(
+            nursery,
+            place,
+            random.randrange(10**6),
+            rounds,
+            store_url=lambda _: new_schema(server.uri),
+            disturb=restart,
+        )
     show_figures("kill -9 at random, PostgreSQL", tally.figures())
     assert not tally.violations, listed(tally.violations)
     assert tally.kills == rounds

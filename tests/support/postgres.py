@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 import psycopg
 
 from tests.support.hosts import Host
@@ -86,10 +87,19 @@ class Server:
                 time.sleep(0.05)
 
     def kill(self) -> None:
-        """As a power cut would: the server and all its processes, with nothing said."""
+        """As a power cut would: the server and all its processes, with nothing said.
+
+        Each of them is a group of its own, and while one is left no server starts here again.
+        """
         assert self._process is not None
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(psutil.NoSuchProcess):
+            server = psutil.Process(self._process.pid)
+            server.suspend()  # from here on it has no more children than these
+            processes = [server, *server.children(recursive=True)]
+            for each in processes:
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
+            psutil.wait_procs(processes[1:])
         self._process.wait()
 
     def stop(self) -> None:
