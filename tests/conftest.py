@@ -24,8 +24,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A run that leaves nothing out ends with what it has found out."""
-    if terminalreporter.config.getoption("markexpr"):
+    """A run that leaves nothing out, or only what is short, ends with what it has found out."""
+    if terminalreporter.config.getoption("markexpr") not in ("", "release"):
         return
     passed = terminalreporter.stats.get("passed", [])
     told = [one for report in passed for one in report.user_properties]

@@ -138,8 +138,10 @@ def _rows_as_json(rows: Sequence[_Row]) -> bytes:
 
 def _as_pages(registry: Registry, jobs: Sequence[_Row]) -> bytes:
     from mam_core.operations.reports.job_markdown import report  # a table needs none of it
+    from mam_core.operations.why import Queues
 
-    pages = [report(registry, str(job["job_id"])) for job in jobs]
+    queues = Queues(registry)
+    pages = [report(registry, str(job["job_id"]), queues) for job in jobs]
     return "\n---\n\n".join(pages).encode("utf-8", "replace")
 
 

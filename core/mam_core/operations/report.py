@@ -19,6 +19,7 @@ from mam_core.operations.listing import listing, query
 from mam_core.operations.reports import html_page, job_markdown
 from mam_core.operations.reports.account import Account, account_of
 from mam_core.operations.reports.discretion import tell_of
+from mam_core.operations.why import Queues
 from mam_core.records import Status
 from mam_core.registry import Registry
 
@@ -57,11 +58,12 @@ def report(
     notes = []
     if len(chosen) > MOST_JOBS:
         notes.append(f"These are {MOST_JOBS} of {len(chosen)} jobs: those that changed last.")
-    several = len(chosen) > 1
+    lines = _FEW_LINES if len(chosen) > 1 else _MANY_LINES
+    queues = Queues(registry)
     accounts = []
     for job_id in chosen[:MOST_JOBS]:
         try:
-            accounts.append(account_of(registry, job_id, _FEW_LINES if several else _MANY_LINES))
+            accounts.append(account_of(registry, job_id, lines, queues))
         except MamError as problem:
             if named:
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,26 @@ class Explanation:
         return told
 
 
+class Queues:
+    """Who is claimed before whom; each label's line is looked at once, for all who ask."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._lines: dict[str, list[tuple[int, int, str]]] = {}
+
+    def ahead(self, job: Job) -> int:
+        """How many come first: of a higher priority, or as urgent and older."""
+        line = self._lines.get(job.agent_session)
+        if line is None:
+            line = self._lines[job.agent_session] = self._line(job.agent_session)
+        return bisect_left(line, (-job.priority, claim_order(job), job.job_id))
+
+    def _line(self, label: str) -> list[tuple[int, int, str]]:
+        jobs, _ = listing(self._registry, Query(frozenset({Status.PENDING}), agent_session=label))
+        held = held_back(self._registry, jobs)
+        return sorted((-it.priority, it.order, it.job_id) for it in jobs if not held.holds(it))
+
+
 def why(
     registry: Registry,
     job_id: str,
@@ -88,9 +109,14 @@ def why(
     registry_path: str | None = None,
     panes: Panes | None = None,
     with_history: bool = False,
+    queues: Queues | None = None,
 ) -> Explanation:
-    """With `registry_path` and `panes`, tmux is asked for a pane that should be there."""
+    """With `registry_path` and `panes`, tmux is asked for a pane that should be there.
+
+    `queues` is for whoever asks about many.
+    """
     job = registry.get(job_id)
+    queues = queues or Queues(registry)
     refusals = tuple(registry.refusals(job_id)) if job.status is Status.PENDING else ()
     labels: frozenset[str] = frozenset()
     if registry_path is not None and job.status is Status.RUNNING:
@@ -107,7 +133,7 @@ def why(
         refusals,
         shown or showing.one(job, refusals=refusals),
         registry.clock.now(),
-        ahead=_ahead(registry, job) if job.status is Status.PENDING and not refusals else 0,
+        ahead=0 if job.status is not Status.PENDING or refusals else queues.ahead(job),
         lease_expired=job.lease is not None and registry.lease_expired(job.lease),
         trouble=trouble,
         history=tuple(past(registry, job_id)) if with_history else None,
@@ -122,15 +148,6 @@ def _looked_at_twice(showing: Showing, job: Job, panes: Panes) -> Shown:
         return shown
     time.sleep(TWICE_SEC)
     return showing.one(job, panes())
-
-
-def _ahead(registry: Registry, job: Job) -> int:
-    """How many come first: of a higher priority, or as urgent and older."""
-    place = -job.priority, claim_order(job), job.job_id
-    same_label = Query(frozenset({Status.PENDING}), agent_session=job.agent_session)
-    jobs, _ = listing(registry, same_label)
-    held = held_back(registry, jobs)
-    return sum((-it.priority, it.order, it.job_id) < place and not held.holds(it) for it in jobs)
 
 
 def _running(job: Job, lease_expired: bool) -> str:
