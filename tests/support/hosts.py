@@ -76,12 +76,13 @@ def _need_permission() -> None:
     if shutil.which("ip") is None:
         pytest.skip("two hosts need the command ip (Debian: iproute2)")
     probe = f"mam-probe-{secrets.token_hex(3)}"
-    made = subprocess.run(
-        ["ip", "netns", "add", probe], capture_output=True, text=True, check=False, timeout=30
-    )
-    if made.returncode != 0:
-        pytest.skip(f"network namespaces are not permitted here: {made.stderr.strip()}")
-    _ip("netns", "delete", probe)
+    try:
+        _ip("netns", "add", probe)
+        _ip("-n", probe, "link", "set", "lo", "up")
+    except subprocess.CalledProcessError as problem:
+        pytest.skip(f"network namespaces are not permitted here: {problem.stderr.strip()}")
+    finally:
+        subprocess.run(["ip", "netns", "delete", probe], capture_output=True, timeout=30)
 
 
 def _ip(*words: str) -> None:

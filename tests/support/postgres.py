@@ -143,8 +143,9 @@ def _programs(root: Path) -> Path:
         words = [str(install / "bin" / "postgres"), "--version"]
         if not subprocess.run(words, capture_output=True, **_as_nobody()).returncode:
             return install / "bin"
-    copy = root / "pginstall"
-    if not copy.exists():
+    copy = root / home.name / install.name
+    if not copy.exists():  # with its libraries, which it looks for beside the package
+        shutil.copytree(home.with_suffix(".libs"), root / f"{home.name}.libs")
         shutil.copytree(install, copy, symlinks=True)
     return copy / "bin"
 

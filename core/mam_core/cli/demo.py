@@ -12,7 +12,7 @@ from types import FrameType
 
 from mam_core.cli.context import Context
 from mam_core.cli.interrupts import Wish, until_interrupted
-from mam_core.cli.terminal import put, say
+from mam_core.cli.terminal import flush_stdout, put, say
 from mam_core.cli.usage import UsageError
 from mam_core.demo.script import MOST_JOBS
 from mam_core.operations.demo import Staged, demo, seen
@@ -63,6 +63,7 @@ def _printed(args: argparse.Namespace) -> int:
                     if known.get(row.job_id) != row.words:
                         known[row.job_id] = row.words
                         put([f"{row.job_id}  {row.words:<28}  {one_line(row.task)}"])
+                flush_stdout()
                 if wish.wait(_LOOK_SEC):
                     break
         say("the demonstration ends, and takes everything with it")
