@@ -79,7 +79,7 @@ def _need_permission() -> None:
     try:
         _ip("netns", "add", probe)
         _ip("-n", probe, "link", "set", "lo", "up")
-    except subprocess.CalledProcessError as problem:  # in a container; the issue allows it
+    except subprocess.CalledProcessError as problem:  # as in a container
         pytest.skip(f"network namespaces are not permitted here: {problem.stderr.strip()}")
     finally:
         subprocess.run(["ip", "netns", "delete", probe], capture_output=True, timeout=30)
