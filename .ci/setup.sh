@@ -84,6 +84,9 @@ make_venv() (
     fi
     fill_venv "${locks[@]}" ||
         die "could not install the packages of ${locks[*]}, see above; the next start tries again."
+    # Byte code for every start, also where PYTHONDONTWRITEBYTECODE is set, as in many containers:
+    # without it each start compiles anew all that it imports.
+    .venv/bin/python -I -m compileall -qq -j 0 .venv/lib core/mam_core tui/mam_tui
     if [[ ${#locks[@]} -eq 2 ]]; then cp requirements-test.lock .venv/ready-test; fi
     made_from >.venv/ready.new && mv .venv/ready.new .venv/ready
 ) </dev/null >&2

@@ -16,7 +16,7 @@ BARE = [sys.executable, "-S", "-E"]
 
 def surroundings(**more: str) -> dict[str, str]:
     """Nothing of ours: what a user's cron job would have."""
-    return {"PATH": os.defpath, "HOME": os.environ["HOME"], "PYTHONDONTWRITEBYTECODE": "1", **more}
+    return {"PATH": os.defpath, "HOME": os.environ["HOME"], **more}
 
 
 def run(*command: str | Path, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
