@@ -16,7 +16,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class BuildHook(BuildHookInterface):
+class BuildHook(BuildHookInterface[Any]):
     """Adds these files to a wheel; an editable install has none of them."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

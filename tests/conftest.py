@@ -14,6 +14,8 @@ from mam_core.config import CONFIG_VARIABLE, VARIABLES
 from tests.support import release_table
 from tests.support.clock import FakeClock
 
+pytest_plugins = ["tests.support.durations", "tests.support.repeated"]
+
 # Machines of all speeds run these; a slow example is no finding, and a failure must be repeatable.
 settings.register_profile("mam", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("mam")
