@@ -72,9 +72,14 @@ class TestTheLockFiles:
         assert {name: runtime[name] for name in shared} == {name: test[name] for name in shared}
 
     def test_hold_all_that_the_project_asks_for(self) -> None:
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        extras = project["optional-dependencies"]
-        asked = [*project["dependencies"], *extras["setup"], *extras["test"]]
+        pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+        project, groups = pyproject["project"], pyproject["dependency-groups"]
+        asked = [
+            *project["dependencies"],
+            *project["optional-dependencies"]["postgres"],
+            *groups["setup"],
+            *groups["test"],
+        ]
         text = "\n".join((ROOT / name).read_text() for name in LOCKS)
         for requirement in asked:
             name = re.split(r"[<>=~!\[; ]", requirement)[0]

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from email import message_from_string
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,9 @@ from tests.support.terminal import terminal
 # One build for all of these, in one process.
 pytestmark = pytest.mark.xdist_group("wheel")
 
-DATA = f"mam-{VERSION}.data/data/share"
+#: How the files of this distribution begin; the command and the imports are named otherwise.
+NAME = f"mam_console-{VERSION}"
+DATA = f"{NAME}.data/data/share"
 SHARED = {
     f"{DATA}/man/man1/mam.1",
     f"{DATA}/bash-completion/completions/mam",
@@ -119,9 +122,8 @@ class TestTheWheel:
             infos = archive.infolist()
         names = {info.filename for info in infos}
         tops = {name.split("/")[0] for name in names}
-        about = f"mam-{VERSION}.dist-info"
-        assert tops == {"mam_core", "mam_tui", about, f"mam-{VERSION}.data"}
-        assert {name for name in names if name.startswith(f"mam-{VERSION}.data")} == SHARED
+        assert tops == {"mam_core", "mam_tui", f"{NAME}.dist-info", f"{NAME}.data"}
+        assert {name for name in names if name.startswith(f"{NAME}.data")} == SHARED
         assert {"mam_core/py.typed", "mam_tui/py.typed"} <= names
         code = {name for name in names if name.startswith(("mam_core/", "mam_tui/"))}
         assert {os.path.splitext(name)[1] for name in code} <= ENDINGS
@@ -138,6 +140,15 @@ class TestTheWheel:
         assert (share / "man/man1/mam.1").read_text() == man_page()
         assert (share / "bash-completion/completions/mam").read_text() == SCRIPTS["bash"] + "\n"
         assert (share / "zsh/site-functions/_mam").read_text().startswith("#compdef mam\n")
+
+    def test_publishes_no_tools_of_ours_and_no_address(self, unpacked: Path) -> None:
+        about = message_from_string((unpacked / f"{NAME}.dist-info/METADATA").read_text())
+        assert about["Name"] == "mam-console"
+        assert about.get_all("Provides-Extra") == ["postgres"]
+        assert about.get_all("Project-URL") is None
+        asked = about.get_all("Requires-Dist") or []
+        assert not [one for one in asked if re.match(r"(?:hatchling|uv|pytest|mypy)\b", one)]
+        assert not [one for one in asked if "==" in one.partition(";")[0]], "a pin is for the lock"
 
     def test_leaves_nothing_behind_when_it_is_built(self, built: Path) -> None:
         assert sorted(path.suffix for path in built.iterdir()) == [".gz", ".whl"]
@@ -159,7 +170,7 @@ class TestTheSource:
         with tarfile.open(archive) as source:
             source.extractall(tmp_path, filter="data")
         hatch = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d"]
-        done = run(*hatch, tmp_path, cwd=tmp_path / f"mam-{VERSION}")
+        done = run(*hatch, tmp_path, cwd=tmp_path / NAME)
         assert done.returncode == 0, done.stderr
         with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(tmp_path / wheel.name) as other:
             assert {i.filename: i.CRC for i in one.infolist()} == {
