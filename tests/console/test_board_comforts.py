@@ -287,7 +287,7 @@ class TestTheFirstRun:
         monkeypatch.setattr(entry, "run", lambda *_, **__: entry.Left(0, "demo"))
         monkeypatch.setattr(os, "execv", lambda _, words: became.append(words))
         console.run(wanted, Context())
-        assert became[0][1:] == ["-P", "-m", "mam_core", "demo"]
+        assert became[0][1:] == ["-E", "-P", "-m", "mam_core", "demo"]
 
     async def test_where_there_are_jobs_it_only_says_how(self, tmp_path: Path) -> None:
         async with told(tmp_path, _JOBS) as seen:

@@ -80,6 +80,7 @@ def _live(words: list[str]) -> None:
     signal.alarm(_PATIENCE_SEC)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
     sys.argv = ["mam", *words]
+    del os.environ["PYTHONPATH"]  # it brought us here; a person's shell has none
     main.entry()
 
 

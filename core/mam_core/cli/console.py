@@ -16,6 +16,7 @@ from typing import NoReturn
 from mam_core.cli.context import Context
 from mam_core.cli.usage import UsageError
 from mam_core.errors import MamError
+from mam_core.own_python import own_python
 
 _PACKAGE = "mam_tui.entry"
 
@@ -73,4 +74,4 @@ def _become(verb: str) -> NoReturn:
     """This process goes on as another verb, in the terminal that the console has given back."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "mam_core", verb])
+    os.execv(sys.executable, [*own_python(), "-m", "mam_core", verb])

@@ -119,6 +119,12 @@ def entry(prog: str = "mam") -> NoReturn:
     and taking it all apart again at the end. So it looks less often, and leaves at once: all that
     matters is on disk by then, whatever ends us.
     """
+    # Variables that put somebody else's code before ours.
+    disturbed = "PYTHONPATH" in os.environ or "PYTHONHOME" in os.environ
+    if disturbed and not sys.flags.ignore_environment:
+        from mam_core.own_python import start_again_undisturbed
+
+        start_again_undisturbed()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     prepare_streams()
     go_by(prog)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from mam_core.operations.listing import held_back, listing, query, shown_of
 from mam_core.operations.on_duty import on_duty
 from mam_core.operations.register import register
 from mam_core.operations.starting import Tell
+from mam_core.own_python import own_python
 from mam_core.records import Reason, Status
 from mam_core.registry import Registry
 from mam_core.wiring import open_registry
@@ -105,7 +105,7 @@ def _settled(here: Place) -> Config:
 def _guard(here: Place) -> subprocess.Popen[bytes]:
     """In a session of its own: what is sent to our whole group does not reach it."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "mam_core.demo.guard", here.root],
+        [*own_python(), "-m", "mam_core.demo.guard", here.root],
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

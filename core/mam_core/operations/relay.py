@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mam_core.config import Config
 from mam_core.disk import explain
+from mam_core.own_python import own_python
 from mam_core.registry import Registry
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def leave_behind(registry_path: str, *, config_path: str | None = None) -> bool:
         if name in _KEPT or name.startswith(_KEPT_KINDS)
     }
     source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    command = [sys.executable, "-P", "-c", _START, source, registry_path]
+    command = [*own_python(), "-c", _START, source, registry_path]
     if config_path:
         command.append(os.path.abspath(config_path))
     nowhere = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in range(3)]

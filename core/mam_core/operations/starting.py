@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -19,6 +18,7 @@ from mam_core.agents.profiles import profile_of, trouble_with
 from mam_core.config import Config
 from mam_core.errors import MamError
 from mam_core.operations.sessions import by_session, is_ours
+from mam_core.own_python import own_python
 from mam_core.presence import announced, worker_of
 from mam_core.process_mark import ProcessMark
 from mam_core.safe_text import one_line
@@ -67,9 +67,9 @@ class _Made(NamedTuple):
 
 
 def worker_argv(start: Start, registry_path: str) -> tuple[str, ...]:
-    """The command that runs in the pane. -P: a folder's own `mam_core` must not be taken for us."""
+    """The command that runs in the pane."""
     session = start.session
-    words = [sys.executable, "-P", "-m", "mam_core", "work", "--agent-session", session.label]
+    words = [*own_python(), "-m", "mam_core", "work", "--agent-session", session.label]
     words += ["--agents", session.agent, "--session", session.name]
     if session.slots > 1:
         words += ["--slots", str(session.slots)]
