@@ -21,7 +21,12 @@ runtime_ready() {
 test_ready() { cmp -s "$ROOT/requirements-test.lock" "$VENV/ready-test" && runtime_ready; }
 
 # One file of every package: an environment that was half deleted is made anew.
-list_installed() { printf '%s\n' "$VENV"/lib/python*/site-packages/{*.dist-info/RECORD,*/__init__.py,*.pth}; }
+list_installed() {
+    local file
+    for file in "$VENV"/lib/python*/site-packages/{*.dist-info/RECORD,*/__init__.py,*.pth}; do
+        [[ ! -e $file ]] || printf '%s\n' "$file"
+    done
+}
 all_installed() {
     local file
     [[ -r $VENV/installed ]] || return
@@ -123,7 +128,8 @@ give_up() {
     case $said in
         *"No space left"* | *"os error 28"* | *"Disk quota"*)
             why="the disk is full; free some space" ;;
-        *"connection broken"* | *"error sending request"* | *"dns error"* | *"Failed to fetch"* | *"timed out"*)
+        *"connection broken"* | *"error sending request"* | *"dns error"* | *"Failed to fetch"* | \
+            *"timed out"* | *"from versions: none"*)
             why="the package index cannot be reached; check the network or its proxy" ;;
         *) why=${said##*$'\n'} why="${why:-the cause is unknown}; see to that" ;;
     esac
