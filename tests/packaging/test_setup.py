@@ -89,6 +89,7 @@ class Clone:
 
     def put(self, name: str, text: str) -> None:
         program = self.machine / "bin" / name
+        program.unlink(missing_ok=True)  # a link to the system's own would be written through
         program.write_text(text)
         program.chmod(0o755)
 
