@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Mam, Process, environment, execute, is_one_sentence
+from tests.cli.conftest import Mam, Process, is_one_sentence
+from tests.support.strangers import as_nobody, python_for_nobody
 
 BAD_IDS = ["../x", "", "x" * 300, "a\0b", "a b", "a/../b", "é"]
 VERBS_WITH_A_JOB = [
@@ -207,16 +207,12 @@ def open_ground(
 @pytest.fixture
 def as_a_stranger(open_ground: Mam) -> Callable[..., Process]:
     """Runs ``mam`` as a user who owns nothing here."""
-    setpriv = shutil.which("setpriv")
-    if os.geteuid() != 0 or setpriv is None:
-        pytest.skip("needs root and setpriv to become another user")
-    python = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable]
-    surroundings = environment(HOME=str(open_ground.folder), PYTHONDONTWRITEBYTECODE="1")
+    python = python_for_nobody()
 
     def run(*argv: str) -> Process:
-        command = [*python, "-m", "mam_core.cli.main", *argv]
-        return execute(command, cwd=open_ground.folder, env=surroundings)
+        folder = str(open_ground.folder)
+        answer = as_nobody(python, "-m", "mam_core.cli.main", *argv, cwd=folder, HOME=folder)
+        assert "Traceback" not in answer.stderr
+        return answer
 
-    if execute([*python, "-c", "import mam_core.cli.main"], cwd="/").returncode:
-        pytest.skip("another user cannot run this Python")
     return run

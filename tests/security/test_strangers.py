@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +13,7 @@ import pytest
 
 from tests.security.deeds import a_day_of_work, everything_in, settled
 from tests.support.sessions import SessionShop
-
-NOBODY = 65534
+from tests.support.strangers import NOBODY, as_nobody, python_for_nobody
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root can give a file to another user"
@@ -77,27 +74,7 @@ def test_an_event_of_a_stranger_is_set_aside(shop: SessionShop, waiting: str) ->
 
 @pytest.fixture(scope="module")
 def python() -> str:
-    for candidate in (sys.executable, "/usr/local/bin/python3", "/usr/bin/python3"):
-        if _as_nobody(candidate, "pass").returncode == 0:
-            return candidate
-    pytest.skip("no Python here that a user without privileges may run")
-
-
-def _as_nobody(python: str, program: str, *words: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            [python, "-I", "-S", "-c", program, *words],
-            user=NOBODY,
-            group=NOBODY,
-            extra_groups=[],
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=100,
-        )
-    except OSError:
-        return subprocess.CompletedProcess([], 1, "", "")
+    return python_for_nobody()
 
 
 #: Lists, reads, and writes: what works is told.
@@ -129,10 +106,12 @@ def test_another_user_can_neither_read_nor_write(
     shutil.copytree(shop.folder / ".mam", reachable / ".mam", ignore=_no_pipe)
     paths = [os.fspath(path) for path in everything_in(reachable / ".mam")]
     assert len(paths) > 20
-    told = _as_nobody(python, _TRIES, *paths)
+    told = as_nobody(python, "-I", "-S", "-c", _TRIES, *paths)
     assert (told.returncode, told.stdout) == (0, ""), told.stderr
     (reachable / ".mam").chmod(0o755)  # and the instrument sees what is open
-    assert _as_nobody(python, _TRIES, *paths).stdout.split() == [os.fspath(reachable / ".mam")]
+    assert as_nobody(python, "-I", "-S", "-c", _TRIES, *paths).stdout.split() == [
+        os.fspath(reachable / ".mam")
+    ]
 
 
 def _no_pipe(folder: str, names: list[str]) -> list[str]:
