@@ -23,6 +23,8 @@ SCRIPTS = ["mam", "test", ".ci/run"]
 
 def project_files() -> list[Path]:
     """Files that are in the repository, or would be with the next commit."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed, so nobody can say which files belong to the project")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -165,7 +167,7 @@ class TestTheClone:
 class TestAFreshClone:
     @pytest.fixture
     def clone(self, tmp_path: Path) -> Path:
-        """The project as a stranger gets it: no .venv, no cache, nothing that is ignored."""
+        """The project as a stranger gets it: no environment, no cache, nothing that is ignored."""
         clone = tmp_path / "clone"
         for path in project_files():
             copy = clone / path.relative_to(ROOT)
@@ -177,8 +179,8 @@ class TestAFreshClone:
         first = run(clone / "mam", "--version", cwd=tmp_path)
         assert first.returncode == 0, first.stderr
         assert str(clone) in first.stdout
-        assert "first start" in first.stderr
-        assert len(first.stderr.splitlines()) <= 2
+        steps = [line.split()[1] for line in first.stderr.splitlines()]
+        assert steps == ["1/4", "2/4", "3/4", "4/4"], first.stderr
 
         second = run(clone / "mam", "--version", cwd=tmp_path)
         assert (second.stdout, second.stderr) == (first.stdout, "")

@@ -1,7 +1,8 @@
 """What a stranger installs: the wheel holds what it should, and works with nothing else around.
 
-"Nothing else" is a Python without its site folder: no clone, no package of anybody's. The long
-form of the same story, in a virtual environment of its own, is a release test.
+"Nothing else" is a Python without its site folder: no clone, no package of anybody's. It is also
+installed by the tools that people use. The long forms, which fetch every package anew, are release
+tests: pip takes five seconds of processor time, pipx nine.
 """
 
 from __future__ import annotations
@@ -306,14 +307,77 @@ class TestInstalled:
             shown.until("board")
             shown.press("q")
 
-    def test_pipx_installs_it(self, wheel: Path, tmp_path: Path) -> None:
-        uv = str(Path(sys.executable).parent / "uv")
-        place = {"HOME": str(tmp_path), "PIPX_HOME": str(tmp_path / "pipx")}
-        place["PIPX_BIN_DIR"] = str(tmp_path / "bin")
-        pipx = [uv, "-q", "--system-certs", "tool", "run", "pipx"]
-        if run(*pipx, "--version", cwd=tmp_path, **place).returncode:
-            pytest.skip("pipx cannot be had here")
-        done = run(*pipx, "install", wheel, cwd=tmp_path, **place)
+
+def works(mam: Path, home: Path, project: Path) -> None:
+    """The command answers from `home`, in an empty folder and with other code in its way."""
+    project.mkdir()
+    told = run(mam, "--version", cwd=project)
+    assert told.stdout == f"mam {VERSION} ({next(home.rglob('mam_core/version.py')).parent})\n"
+    listed = run(mam, "list", cwd=project)
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert list(project.iterdir()) == []
+    for name in ("textual", "paho", "argparse"):
+        (project / f"{name}.py").write_text("raise SystemExit('the wrong one')\n")
+    disturbed = run(mam, "list", cwd=project, PYTHONPATH=str(project))
+    assert (disturbed.returncode, disturbed.stdout, disturbed.stderr) == (0, listed.stdout, "")
+
+
+class TestInstallers:
+    """uv takes the packages from its cache, where the set-up of the environment has put them."""
+
+    UV = str(Path(sys.executable).parent / "uv")
+    LOCKED = ("-c", str(ROOT / "requirements.lock"))
+
+    def ok(self, *command: str | Path, cwd: Path, **env: str) -> str:
+        done = run(*command, cwd=cwd, **env)
         assert done.returncode == 0, done.stderr
-        told = run(tmp_path / "bin/mam", "--version", cwd=tmp_path)
-        assert str(tmp_path / "pipx") in told.stdout
+        return done.stdout
+
+    def uv(self, *words: str | Path, cwd: Path, **env: str) -> str:
+        """Offline; where its cache was cleared in the meantime, from the index."""
+        done = run(self.UV, "-q", "--offline", *words, cwd=cwd, **env)
+        if done.returncode == 0:
+            return done.stdout
+        return self.ok(self.UV, "-q", "--system-certs", *words, cwd=cwd, **env)
+
+    def test_uv_tool_install(self, wheel: Path, tmp_path: Path) -> None:
+        place = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
+        self.uv("tool", "install", *self.LOCKED, wheel, cwd=tmp_path, **place)
+        works(tmp_path / "bin/mam", tmp_path / "tools", tmp_path / "project")
+        assert "console" in self.ok(tmp_path / "bin/mam", "--help", cwd=tmp_path)
+
+    def test_uvx(self, wheel: Path, tmp_path: Path) -> None:
+        words = ("tool", "run", *self.LOCKED, "--from", wheel, "mam", "--version")
+        assert self.uv(*words, cwd=tmp_path).startswith(f"mam {VERSION} (")
+
+    def test_pip_install_without_other_packages(self, wheel: Path, tmp_path: Path) -> None:
+        """As docs/operating.md says of a host that only runs jobs."""
+        home = tmp_path / "venv"
+        self.ok(sys.executable, "-m", "venv", "--without-pip", home, cwd=tmp_path)
+        pip = (home / "bin/python", "-I", _bundled_pip(), "-q", "--disable-pip-version-check")
+        self.ok(*pip, "install", "--no-index", "--no-deps", wheel, cwd=tmp_path)
+        works(home / "bin/mam", home, tmp_path / "project")
+
+    @pytest.mark.release
+    @pytest.mark.timeout(600)
+    def test_pip_install(self, wheel: Path, tmp_path: Path) -> None:
+        home = tmp_path / "venv"
+        self.ok(sys.executable, "-m", "venv", home, cwd=tmp_path)
+        self.ok(home / "bin/pip", "-q", "install", f"{wheel}[postgres]", cwd=tmp_path)
+        works(home / "bin/mam", home, tmp_path / "project")
+
+    @pytest.mark.release
+    @pytest.mark.timeout(600)
+    def test_pipx_install(self, wheel: Path, tmp_path: Path) -> None:
+        place = {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
+        place["PIPX_MAN_DIR"] = str(tmp_path / "man")
+        pipx = [self.UV, "-q", "--system-certs", "tool", "run", "pipx"]
+        self.ok(*pipx, "install", wheel, cwd=tmp_path, **place)
+        works(tmp_path / "bin/mam", tmp_path / "pipx", tmp_path / "project")
+        assert (tmp_path / "man/man1/mam.1").exists()
+
+
+def _bundled_pip() -> Path:
+    """The pip that this Python brings along, which can be run from its archive."""
+    ask = "ROOT=$0; source .ci/setup.sh; VENV=$1; bundled_pip"
+    return Path(run("bash", "-c", ask, ROOT, sys.prefix, cwd=ROOT).stdout.strip())
