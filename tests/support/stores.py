@@ -11,7 +11,6 @@ from mam_core.stores.base import Store
 from mam_core.stores.bell_file import bell_beside
 from mam_core.stores.files import FilesStore
 from mam_core.stores.index import Index
-from mam_core.stores.memory import MemoryStore
 from mam_core.stores.sql_store import SqlStore
 from mam_core.stores.sqlite import SqliteDatabase
 
@@ -21,11 +20,6 @@ Opener = Callable[[], Store]
 
 def logs_of(root: Path) -> AuditLog:
     return AuditLog(str(root / "delegate_job_logs"))
-
-
-def memory(root: Path) -> Opener:
-    store = MemoryStore(logs_of(root))
-    return lambda: store
 
 
 def files(root: Path) -> Opener:
@@ -56,7 +50,6 @@ def postgres(root: Path, uri: str) -> Opener:
 
 
 STORES: dict[str, Callable[[Path], Opener]] = {
-    "memory": memory,
     "files": files,
     "files+index": indexed,
     "sqlite": sqlite,

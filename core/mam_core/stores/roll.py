@@ -1,7 +1,6 @@
 """A roll of jobs held in memory, and every question a store is asked about them.
 
-The files store reads the folder into one when it has no index to ask; the
-in-memory store is nothing else.
+The files store reads the folder into one when it has no index to ask.
 """
 
 from __future__ import annotations
