@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -41,14 +44,32 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 _OURS = (*VARIABLES, CONFIG_VARIABLE, "MAM_JOB_ID")
 
 
+#: Numbers of folders. pytest's own way to a new name lists the folders of all tests before it,
+#: which costs the later ones of a long run more than most of them need themselves.
+_numbers = count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A private folder, named after the test; short, because sockets are made in it."""
+    name = re.sub(r"\W", "_", request.node.name)[:26]
+    folder = tmp_path_factory.getbasetemp() / f"{name}-{next(_numbers)}"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
+
+
 @pytest.fixture(autouse=True)
-def _private_surroundings(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _private_surroundings(_homes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads the settings of whoever runs it, nor leaves a registry where it was started."""
     for name in _OURS:
         monkeypatch.delenv(name, raising=False)
-    home = tmp_path_factory.mktemp("home")
+    home = _homes / str(next(_numbers))
+    home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.chdir(home)
