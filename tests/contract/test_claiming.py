@@ -14,6 +14,7 @@ from mam_core.stores.base import GateKind, Gates
 from tests.contract.conftest import MakeRegistry
 from tests.support.clock import FakeClock
 from tests.support.jobs import WORKER, add, claim_all, in_status
+from tests.support.rows import each_row
 
 
 def rules(refusals: Sequence[Refusal]) -> list[Rule]:
@@ -51,7 +52,7 @@ class TestWhoGetsWhat:
         add(registry, agent_session="beta")
         assert registry.claim("alpha") is None
 
-    @pytest.mark.parametrize("near", ["alph", "alpha ", "Alpha", "alpha2", "alpha\u0301"])
+    @each_row("near", ["alph", "alpha ", "Alpha", "alpha2", "alpha\u0301"])
     def test_labels_match_exactly(self, registry: Registry, near: str) -> None:
         """C1, C4."""
         add(registry, agent_session=near)
@@ -70,9 +71,7 @@ class TestWhoGetsWhat:
         low, plain, high, second_high = (add(registry, priority=p) for p in (-5, 0, 9, 9))
         assert claim_all(registry) == [high, second_high, plain, low]
 
-    @pytest.mark.parametrize(
-        "status", [Status.RUNNING, Status.COMPLETED, Status.ERROR, Status.CANCELLED]
-    )
+    @each_row("status", [Status.RUNNING, Status.COMPLETED, Status.ERROR, Status.CANCELLED])
     def test_only_pending_jobs_are_taken(self, registry: Registry, status: Status) -> None:
         """C5."""
         job_id = in_status(registry, status)
@@ -118,7 +117,7 @@ class TestAfter:
         assert registry.refusals(child) == []
         assert claim_all(registry) == [child]
 
-    @pytest.mark.parametrize("end", [Status.ERROR, Status.CANCELLED])
+    @each_row("end", [Status.ERROR, Status.CANCELLED])
     def test_a_failed_parent_blocks_its_children_with_the_reason(
         self, registry: Registry, end: Status
     ) -> None:
@@ -232,7 +231,7 @@ def set_slots(registry: Registry, **slots: int) -> None:
 
 
 class TestPauses:
-    @pytest.mark.parametrize(
+    @each_row(
         ("kind", "name", "words"),
         [
             (GateKind.ALL, "", "everything is paused"),

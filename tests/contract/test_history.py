@@ -12,6 +12,7 @@ from mam_core.records import REDACTED, Reason, Status
 from mam_core.registry import Registry
 from tests.support.clock import FakeClock
 from tests.support.jobs import WORKER, add, running
+from tests.support.rows import each_row
 
 PASSWORD = "the-broker-password"
 TOKEN = "the-token-of-this-job"
@@ -73,7 +74,7 @@ def test_a_whole_life_is_told_line_by_line(registry: Registry, clock: FakeClock)
     assert (told[10]["reason"], told[10]["detail"]) == ("exit", "3")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("verb", "cause", "to"),
     [("cancel", "cancel", "cancelled"), ("override", "override", "running")],
 )

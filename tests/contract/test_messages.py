@@ -21,6 +21,7 @@ from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
 from tests.contract.conftest import MakeRegistry
 from tests.support.jobs import WORKER, add, in_status, running
+from tests.support.rows import each_row
 
 SAY, ANSWER = MessageKind.SAY, MessageKind.ANSWER
 
@@ -78,7 +79,7 @@ class TestSending:
         message = registry.get(job.job_id).to_dict()["messages"][0]
         assert (message["colour"], message["stage"]) == ("blue", "typed")
 
-    @pytest.mark.parametrize("status", [s for s in Status if s is not Status.RUNNING])
+    @each_row("status", [s for s in Status if s is not Status.RUNNING])
     def test_only_an_agent_at_work_can_be_spoken_to(
         self, registry: Registry, status: Status
     ) -> None:
@@ -104,7 +105,7 @@ class TestSending:
         with pytest.raises(JobNotFound):
             registry.send("nosuchjob", SAY, "hello")
 
-    @pytest.mark.parametrize("text", ["", " \n", "\x1b[31m\x00"])
+    @each_row("text", ["", " \n", "\x1b[31m\x00"])
     def test_nothing_is_not_sent(self, registry: Registry, job: Job, text: str) -> None:
         with pytest.raises(InvalidField, match="there is no text"):
             registry.send(job.job_id, SAY, text)

@@ -11,6 +11,7 @@ from mam_core.records import Reason, Status
 from mam_core.registry import Registry
 from tests.support.clock import FakeClock
 from tests.support.jobs import WORKER, add, in_status, running
+from tests.support.rows import each_row
 
 ANY = list(Status)
 
@@ -58,7 +59,7 @@ class TestCancel:
         )
         assert (done.status, done.is_cancelling) == (Status.CANCELLED, False)
 
-    @pytest.mark.parametrize("status", [Status.COMPLETED, Status.ERROR, Status.CANCELLED])
+    @each_row("status", [Status.COMPLETED, Status.ERROR, Status.CANCELLED])
     def test_a_job_that_has_ended_is_returned_as_it_is(
         self, registry: Registry, status: Status
     ) -> None:
@@ -68,7 +69,7 @@ class TestCancel:
 
 
 class TestRetry:
-    @pytest.mark.parametrize("end", [Status.ERROR, Status.CANCELLED])
+    @each_row("end", [Status.ERROR, Status.CANCELLED])
     def test_it_waits_again_with_a_full_budget_and_a_new_token(
         self, registry: Registry, clock: FakeClock, end: Status
     ) -> None:
@@ -92,7 +93,7 @@ class TestRetry:
         job_id = in_status(registry, Status.ERROR)
         assert registry.retry(job_id).auth_token is None
 
-    @pytest.mark.parametrize("status", [Status.PENDING, Status.RUNNING, Status.COMPLETED])
+    @each_row("status", [Status.PENDING, Status.RUNNING, Status.COMPLETED])
     def test_anything_else_is_refused_and_says_why(
         self, registry: Registry, status: Status
     ) -> None:
@@ -134,15 +135,13 @@ class TestEdit:
         assert registry.get(job_id) == before
         assert len(list(registry.store.audit.events(job_id))) == 1
 
-    @pytest.mark.parametrize(
-        "status", [Status.RUNNING, Status.COMPLETED, Status.ERROR, Status.CANCELLED]
-    )
+    @each_row("status", [Status.RUNNING, Status.COMPLETED, Status.ERROR, Status.CANCELLED])
     def test_only_a_pending_job_is_edited(self, registry: Registry, status: Status) -> None:
         job_id = in_status(registry, status)
         with pytest.raises(TransitionRefused, match=f"is {status}: only a pending job"):
             registry.edit(job_id, {"priority": 3})
 
-    @pytest.mark.parametrize(
+    @each_row(
         "name", ["key", "topic_prefix", "broker", "auth_token", "status", "job_id", "nonsense"]
     )
     def test_what_cannot_be_edited_is_named(self, registry: Registry, name: str) -> None:
@@ -151,9 +150,7 @@ class TestEdit:
             registry.edit(job_id, {name: "x", "priority": 1})
         assert registry.get(job_id).priority == 0
 
-    @pytest.mark.parametrize(
-        "values", [{"timeout_sec": 0}, {"prompt": ""}, {"after": ["nosuchjob"]}]
-    )
+    @each_row("values", [{"timeout_sec": 0}, {"prompt": ""}, {"after": ["nosuchjob"]}])
     def test_a_bad_value_changes_nothing(self, registry: Registry, values: dict[str, Any]) -> None:
         job_id = add(registry)
         before = registry.get(job_id)
@@ -163,8 +160,8 @@ class TestEdit:
 
 
 class TestOverride:
-    @pytest.mark.parametrize("new", ANY)
-    @pytest.mark.parametrize("old", ANY)
+    @each_row("new", ANY)
+    @each_row("old", ANY)
     def test_any_status_can_be_set_from_any(
         self, registry: Registry, old: Status, new: Status
     ) -> None:
@@ -195,7 +192,7 @@ class TestOverride:
                 Status.parse(text)
 
 
-@pytest.mark.parametrize("job_id", ["../x", "", "a" * 300, "a\0b", "a/b", ".hidden", "-x", "가"])
+@each_row("job_id", ["../x", "", "a" * 300, "a\0b", "a/b", ".hidden", "-x", "가"])
 def test_a_bad_id_is_refused_by_every_verb(registry: Registry, job_id: str) -> None:
     """A10."""
     add(registry)

@@ -15,6 +15,7 @@ from mam_core.stores.base import Query
 from tests.contract.conftest import MakeRegistry
 from tests.support.clock import FakeClock
 from tests.support.jobs import add, claim_all, request
+from tests.support.rows import each_row
 
 JR_KEYS = [
     "schema_version",
@@ -166,13 +167,13 @@ class TestKeys:
         assert answers[2].job_id == answers[0].job_id
         assert len(all_ids(registry)) == 3
 
-    @pytest.mark.parametrize("status", [Status.COMPLETED, Status.ERROR, Status.CANCELLED])
+    @each_row("status", [Status.COMPLETED, Status.ERROR, Status.CANCELLED])
     def test_the_key_of_an_ended_job_is_free_again(
         self, registry: Registry, status: Status
     ) -> None:
-        old = add(registry, key="nightly")
+        old = add(registry, key=f"nightly-{status}")
         registry.set_status(old, status)
-        new = registry.register([request(key="nightly")])[0]
+        new = registry.register([request(key=f"nightly-{status}")])[0]
         assert not new.existed
         assert new.job_id != old
 
@@ -203,7 +204,7 @@ class TestTwins:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
+    @each_row(
         ("fields", "named"),
         [
             ({"prompt": ""}, "prompt: it is empty"),
@@ -265,7 +266,7 @@ class TestRefusals:
             registry.register([request() | fields])
         assert all_ids(registry) == []
 
-    @pytest.mark.parametrize("missing", ["prompt", "agent", "agent_session"])
+    @each_row("missing", ["prompt", "agent", "agent_session"])
     def test_what_is_missing_is_named(self, registry: Registry, missing: str) -> None:
         asked = request()
         del asked[missing]

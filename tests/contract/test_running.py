@@ -13,6 +13,7 @@ from mam_core.registry import Registry
 from tests.contract.conftest import MakeRegistry
 from tests.support.clock import FakeClock
 from tests.support.jobs import WORKER, add, in_status, running
+from tests.support.rows import each_row, every_row
 
 HOUR = 3600.0
 
@@ -23,14 +24,12 @@ SPOKEN: dict[str, Callable[[Registry, str, int], object]] = {
     "heartbeat": lambda r, job_id, n: r.heartbeat(job_id, WORKER, attempt=n),
     "next_seq": lambda r, job_id, n: r.next_seq(job_id, attempt=n),
 }
-every_word = pytest.mark.parametrize("say", SPOKEN.values(), ids=SPOKEN.keys())
+every_word = each_row("word", SPOKEN)
 
 
 class TestTheFence:
     @every_word
-    def test_an_old_attempt_is_refused_and_audited(
-        self, registry: Registry, say: Callable[[Registry, str, int], object]
-    ) -> None:
+    def test_an_old_attempt_is_refused_and_audited(self, registry: Registry, word: str) -> None:
         """Decision 6: a zombie speaks after its job was given to somebody else."""
         job = running(registry)
         registry.requeue(job.job_id, Reason.LOST, attempt=1)
@@ -38,7 +37,7 @@ class TestTheFence:
         assert again is not None
         assert again.attempt == 2
         with pytest.raises(StaleAttempt, match="is at attempt 2: a write of attempt 1 is refused"):
-            say(registry, job.job_id, 1)
+            SPOKEN[word](registry, job.job_id, 1)
         assert registry.get(job.job_id) == again, "nothing of it reached the record"
         last = list(registry.store.audit.events(job.job_id))[-1]
         assert (last["event"], last["attempt"]) == ("refused", 1)
@@ -46,13 +45,13 @@ class TestTheFence:
 
     @every_word
     def test_an_attempt_that_is_over_has_nothing_to_say(
-        self, registry: Registry, say: Callable[[Registry, str, int], object]
+        self, registry: Registry, word: str
     ) -> None:
         """G14 at its root: completed stays completed."""
         job = running(registry)
         ended = registry.finish(job.job_id, Status.COMPLETED, attempt=1)
         with pytest.raises(StaleAttempt, match="is over: it is completed"):
-            say(registry, job.job_id, 1)
+            SPOKEN[word](registry, job.job_id, 1)
         assert registry.get(job.job_id) == ended
 
     def test_a_zombie_cannot_end_a_job_that_waits_again(self, registry: Registry) -> None:
@@ -89,9 +88,11 @@ class TestTheFence:
 
 
 class TestEnding:
-    @pytest.mark.parametrize(
-        ("status", "reason", "failures"),
-        [
+    def test_a_job_ends_with_its_reason_and_counts_its_failures(
+        self, registry: Registry, clock: FakeClock
+    ) -> None:
+        """Decisions 8 and 17: quota and a lost host are no failures."""
+        endings = [
             (Status.COMPLETED, None, 0),
             (Status.ERROR, Reason.EXIT, 1),
             (Status.ERROR, Reason.TIMEOUT, 1),
@@ -100,30 +101,26 @@ class TestEnding:
             (Status.ERROR, Reason.QUOTA, 0),
             (Status.ERROR, Reason.LOST, 0),
             (Status.CANCELLED, Reason.CANCELLED, 0),
-        ],
-    )
-    def test_a_job_ends_with_its_reason_and_counts_its_failures(
-        self,
-        registry: Registry,
-        clock: FakeClock,
-        status: Status,
-        reason: Reason | None,
-        failures: int,
-    ) -> None:
-        """Decisions 8 and 17: quota and a lost host are no failures."""
-        job = running(registry, lease=WORKER)
+        ]
+        jobs = [running(registry, lease=WORKER).job_id for _ in endings]
         clock.pass_time(60)
-        ended = registry.finish(
-            job.job_id, status, attempt=1, reason=reason, detail="so it went" if reason else None
-        )
-        assert (ended.status, ended.reason, ended.failures) == (status, reason, failures)
-        assert ended.detail == ("so it went" if reason else None)
-        assert (ended.ended_at, ended.updated_at) == ("2026-06-19T09:31:00Z",) * 2
-        assert ended.started_at == "2026-06-19T09:30:00Z"
-        assert (ended.lease, ended.pid) == (None, None)
-        assert registry.get(job.job_id) == ended
+        with every_row() as rows:
+            for job_id, (status, reason, failures) in zip(jobs, endings, strict=True):
+                with rows.row((status, reason)):
+                    detail = "so it went" if reason else None
+                    ended = registry.finish(job_id, status, attempt=1, reason=reason, detail=detail)
+                    assert (ended.status, ended.reason, ended.failures) == (
+                        status,
+                        reason,
+                        failures,
+                    )
+                    assert ended.detail == detail
+                    assert (ended.ended_at, ended.updated_at) == ("2026-06-19T09:31:00Z",) * 2
+                    assert ended.started_at == "2026-06-19T09:30:00Z"
+                    assert (ended.lease, ended.pid) == (None, None)
+                    assert registry.get(job_id) == ended
 
-    @pytest.mark.parametrize("status", [Status.COMPLETED, Status.ERROR])
+    @each_row("status", [Status.COMPLETED, Status.ERROR])
     def test_a_job_that_nobody_runs_cannot_end_well_or_badly(
         self, registry: Registry, status: Status
     ) -> None:
@@ -244,9 +241,7 @@ class TestLeases:
         assert taken.lease is not None
         assert taken.lease.boot_id == "boot-two"
 
-    @pytest.mark.parametrize(
-        "status", [Status.PENDING, Status.COMPLETED, Status.ERROR, Status.CANCELLED]
-    )
+    @each_row("status", [Status.PENDING, Status.COMPLETED, Status.ERROR, Status.CANCELLED])
     def test_only_a_running_job_is_leased(self, registry: Registry, status: Status) -> None:
         job_id = add(registry)
         registry.set_status(job_id, status)
@@ -258,7 +253,7 @@ class TestLeases:
         registry.request_cancel(job.job_id)
         assert registry.heartbeat(job.job_id, WORKER, attempt=1).is_cancelling
 
-    @pytest.mark.parametrize("ttl", [0.0, -1.0, float("nan"), float("inf")])
+    @each_row("ttl", [0.0, -1.0, float("nan"), float("inf")])
     def test_an_impossible_lease_is_refused_and_the_record_stays_readable(
         self, registry: Registry, ttl: float
     ) -> None:

@@ -15,6 +15,7 @@ from mam_core.stores.base import Gate, GateKind, Gates, Query
 from mam_core.summaries import Unreadable
 from tests.contract.conftest import MakeRegistry
 from tests.support.jobs import add, in_status, request
+from tests.support.rows import each_row
 
 
 class Interrupted(Exception):
@@ -194,7 +195,7 @@ class TestReading:
 
 
 class TestNoRegistryYet:
-    @pytest.mark.parametrize(
+    @each_row(
         "ask",
         [
             lambda r: r.store.find(Query()) == ([], []),
