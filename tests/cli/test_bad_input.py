@@ -6,11 +6,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Mam, Process, is_one_sentence
+from tests.support.rows import every_row
 from tests.support.strangers import as_nobody, python_for_nobody
 
 BAD_IDS = ["../x", "", "x" * 300, "a\0b", "a b", "a/../b", "é"]
@@ -29,18 +31,19 @@ VERBS_WITH_A_JOB = [
 ]
 
 
-@pytest.mark.parametrize("verb", VERBS_WITH_A_JOB, ids=" ".join)
-@pytest.mark.parametrize("bad", BAD_IDS, ids=ascii)
-def test_bad_ids(mam: Mam, verb: list[str], bad: str) -> None:
+def test_bad_ids(mam: Mam) -> None:
     """A10, E14"""
     mam.register()
     before = snapshot(mam.folder)
-    answer = mam(*verb, "--job", bad)
-    assert (answer.code, answer.out) == (1, "")
-    assert "mam: " in answer.err
-    assert "\0" not in answer.err
-    assert len(answer.err) < 400
-    assert snapshot(mam.folder) == before
+    with every_row() as rows:
+        for verb, bad in product(VERBS_WITH_A_JOB, BAD_IDS):
+            with rows.row(verb, bad):
+                answer = mam(*verb, "--job", bad)
+                assert (answer.code, answer.out) == (1, "")
+                assert "mam: " in answer.err
+                assert "\0" not in answer.err
+                assert len(answer.err) < 400
+                assert snapshot(mam.folder) == before
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import Mam, is_one_sentence
 from tests.support.clock import FakeClock
+from tests.support.rows import each_row
 
 
 def ended(mam: Mam, status: str = "error", *more: str) -> str:
@@ -136,7 +137,7 @@ class TestEdit:
         assert (answer.code, answer.out) == (1, "")
         assert is_one_sentence(answer.err)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "flags",
         [
             [],
@@ -234,7 +235,7 @@ class TestClean:
         assert mam("clean", "--undo").code == 1
         assert list(mam.folder.iterdir()) == []
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("flags", "code"),
         [
             (["--older-than", "0"], 2),
@@ -295,7 +296,7 @@ class TestPauseAndResume:
         assert "until 2026-06-19T23:00:00Z" in answer.err
         assert "UTC" in mam.ok("pause", "--help").out
 
-    @pytest.mark.parametrize(
+    @each_row(
         "flags",
         [
             [],

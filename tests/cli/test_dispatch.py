@@ -13,6 +13,7 @@ from mam_core.dispatch.layout import Whole, compose, parse
 from mam_core.dispatch.naming import Surroundings
 from mam_core.dispatch.tasks import Task, TaskStatus
 from tests.cli.conftest import Mam, is_one_sentence
+from tests.support.rows import each_row
 
 PENDING = Task(TaskStatus.PENDING)
 
@@ -77,8 +78,8 @@ class TestLooking:
         write(place, **{"S\x1b[2J": PENDING})
         assert mam.ok("dispatch", "status").out == "pending  1  S\\x1b[2J\n"
 
-    @pytest.mark.parametrize("text", ["", "{", '{"version": 1, "tasks": {"S01": {}}}'])
-    @pytest.mark.parametrize("act", ["status", "summary", "release", "run"])
+    @each_row("text", ["", "{", '{"version": 1, "tasks": {"S01": {}}}'])
+    @each_row("act", ["status", "summary", "release", "run"])
     def test_what_is_no_registry_is_a_sentence_and_stays(
         self, mam: Mam, place: Path, act: str, text: str
     ) -> None:
@@ -90,7 +91,7 @@ class TestLooking:
         assert place.read_text() == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "said"),
     [
         (["init"], "usage: mam dispatch init SPECS_DIR"),

@@ -9,6 +9,7 @@ import pytest
 from mam_core.machine import Machine
 from mam_core.operations import capacity
 from tests.cli.conftest import Mam, is_one_sentence
+from tests.support.rows import each_row
 
 SETTINGS = """
 [groups.p1]
@@ -85,7 +86,7 @@ class TestGroup:
         mam.ok("group", "new", "--slots", "1", "--force")
         assert mam.ok("group", "new", "--json").json["slots"] == 1
 
-    @pytest.mark.parametrize(
+    @each_row(
         "words",
         [
             ["--slots", "2"],

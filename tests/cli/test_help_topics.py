@@ -13,6 +13,7 @@ from mam_core.manual.rendering import rendered
 from mam_core.safe_text import cell_width
 from tests.cli.conftest import Mam, Process, environment, is_one_sentence
 from tests.support.clinic import Terminal
+from tests.support.rows import each_row
 
 PAGE = """\
 # A page
@@ -84,7 +85,7 @@ class TestAPage:
         assert "\x1b" not in drawn
         assert "\u202e" not in drawn
 
-    @pytest.mark.parametrize(
+    @each_row(
         "text", ["", "```\nopen", "# ", "|", "||\n|-|", "- ", "`", "**", "[](x)", "<!--", "1."]
     )
     def test_that_is_odd_is_drawn_somehow(self, text: str) -> None:

@@ -15,6 +15,7 @@ from mam_core.errors import MamError
 from mam_core.operations.init import Wish, init
 from tests.cli.conftest import Mam, is_one_sentence
 from tests.support.clinic import Terminal
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ class TestWithoutQuestions:
         in_force = {row["key"]: row["value"] for row in mam.ok("config", "--json").json}
         assert in_force["groups.agents.slots"] == 3
 
-    @pytest.mark.parametrize(
+    @each_row(
         "words",
         [
             ["--agent", "nobody"],

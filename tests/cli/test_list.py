@@ -12,6 +12,7 @@ import pytest
 from mam_core.safe_text import cell_width
 from tests.cli.conftest import Mam, is_one_sentence
 from tests.support.clock import FakeClock
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_ids_alone_can_be_cut_from_it(some: Mam, monkeypatch: pytest.MonkeyPatch
     assert ids == ["dddd4444", "cccc3333", "bbbb2222", "aaaa1111"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("flags", "ids"),
     [
         (["--status", "running"], ["dddd4444", "bbbb2222"]),

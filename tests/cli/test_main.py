@@ -21,6 +21,7 @@ from mam_core.errors import MamError
 from mam_core.fields import SETTABLE
 from mam_core.version import __version__
 from tests.cli.conftest import Mam, Process, environment, execute, is_one_sentence
+from tests.support.rows import each_row
 
 ISSUE_VERBS = (  # noqa: SIM905 — as the issue lists them
     "register list get status pick logs verify cancel retry edit clean pause resume heartbeat "
@@ -41,7 +42,7 @@ class TestHelp:
                 assert re.search(rf"^  {verb} +\S", answer.out, re.MULTILINE)
             assert max(map(len, answer.lines)) <= 100
 
-    @pytest.mark.parametrize("verb", ISSUE_VERBS)
+    @each_row("verb", ISSUE_VERBS)
     def test_of_a_verb_names_its_options_and_those_of_all(self, mam: Mam, verb: str) -> None:
         """E3"""
         answer = mam.ok(verb, "--help")
@@ -87,7 +88,7 @@ class TestHelp:
         mam.ok("register", "--bulk", "jobs")
         assert all(re.search(rf"^  .*\b{key}\b", text, re.MULTILINE) for key in SETTABLE)
 
-    @pytest.mark.parametrize("verb", ISSUE_VERBS)
+    @each_row("verb", ISSUE_VERBS)
     def test_every_option_tells_what_it_is_for(self, verb: str) -> None:
         module = load(verb)
         assert module is not None
@@ -167,7 +168,7 @@ class TestTheRegistryOption:
         assert "mam migrate" in answer.err
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "code"),
     [
         (["list"], 0),

@@ -20,6 +20,7 @@ from tests.cli.test_cold_path import HEAVY, imported
 from tests.support.brokers import embedded, nothing_left
 from tests.support.patience import eventually
 from tests.support.relays import left_behind, none_left_behind, relay_in_thread
+from tests.support.rows import each_row
 
 STARTED = "queued; a relay was started to send it"
 
@@ -225,7 +226,7 @@ class TestWhoSpeaks:
         mam.ok("publish", "--job", other, "--event", "started")
         assert mam.record(other)["status"] == "running"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("words", "code"),
         [
             (["--event", "progress"], 2),

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.conftest import Mam, is_one_sentence
 from tests.support.clock import FakeClock
+from tests.support.rows import each_row
 
 STATUSES = ["pending", "running", "completed", "error", "cancelled"]
 
@@ -31,9 +32,7 @@ class TestGet:
             assert is_one_sentence(answer.err)
             mam.register()
 
-    @pytest.mark.parametrize(
-        "job_id", ["../x", "", "x" * 300, "a\0b", "a/b", "-", ".lock", "a.json"]
-    )
+    @each_row("job_id", ["../x", "", "x" * 300, "a\0b", "a/b", "-", ".lock", "a.json"])
     def test_of_a_bad_id_exits_1(self, mam: Mam, job_id: str) -> None:
         """A10"""
         mam.register()
@@ -63,7 +62,7 @@ class TestGet:
             assert mam(*words, "--job", "aaaa1111").code == 1
         assert path.read_bytes() == before
 
-    @pytest.mark.parametrize(
+    @each_row(
         "data",
         [b"", b"{", b"[]", b"[" * 100_000, b"\xff\xfe{}", b'{"schema_version": 1}', b"nonsense"],
     )

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Mam, is_one_sentence
 from tests.support.clock import FakeClock
+from tests.support.rows import each_row
 
 JR_KEYS = {
     "schema_version",
@@ -174,7 +175,7 @@ class TestNotBefore:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
+    @each_row(
         ("flags", "word"),
         [
             (["--timeout", "0"], "--timeout"),
@@ -282,7 +283,7 @@ class TestManyJobs:
         assert (one["timeout_sec"], two["timeout_sec"]) == (9, 9)
         assert one["workdir"] == str(mam.folder)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("line", "word"),
         [
             (b"{not json", "line 3: it is not JSON: Expecting property name enclosed in double "),

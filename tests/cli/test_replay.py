@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.conftest import Mam, is_one_sentence
 from tests.support.clock import FakeClock
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_nothing_was_ever_logged(mam: Mam) -> None:
     assert json.loads(mam.ok("replay", "--at", "-1h", "--json").out)["jobs"] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words",
     [
         [],

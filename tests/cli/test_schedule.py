@@ -18,6 +18,7 @@ from mam_core.operations.schedule import scheduling
 from tests.cli.conftest import Mam, environment, is_one_sentence
 from tests.support.clock import FakeClock
 from tests.support.patience import eventually
+from tests.support.rows import each_row
 
 TEMPLATE = """
 [templates.report]
@@ -70,7 +71,7 @@ def test_nothing_is_due(mam: Mam) -> None:
     assert "there are no schedules" in mam.ok("schedule", "list").err
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "named"),
     [
         ('[schedules.x]\ntemplate = "report"\n', "schedules.x needs either every or cron"),

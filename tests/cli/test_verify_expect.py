@@ -9,6 +9,7 @@ import pytest
 from mam_core.errors import InvalidField
 from mam_core.work.categories import parse_expected
 from tests.cli.conftest import Mam, is_one_sentence
+from tests.support.rows import each_row
 
 CSV = "strategy,rows\nstandard,1\nstandard,2\n"
 FILES = {
@@ -89,7 +90,7 @@ def test_as_a_validate_recipe(mam: Mam) -> None:
     assert (told.code, told.json[0]["passed"]) == (1, False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text", "words"),
     [
         ("a.csv", "", "has no rows"),

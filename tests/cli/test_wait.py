@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.cli.conftest import Mam, is_one_sentence
+from tests.support.rows import each_row
 
 PATIENCE_SEC = 30
 
@@ -52,7 +53,7 @@ def test_not_in_time_is_2(mam: Mam) -> None:
     assert answer.err == f"mam: job {job_id} timed out: it has not ended in 2 s\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "code"),
     [([], 2), (["JOB", "--timeout", "0"], 2), (["JOB", "--timeout", "x"], 2)]
     + [([name], 1) for name in ("nobody99", "../x")]

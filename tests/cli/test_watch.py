@@ -18,6 +18,7 @@ from mam_core.record_parts import Broker
 from mam_core.records import Job, Status
 from mam_core.summaries import Unreadable
 from tests.cli.conftest import Mam, Process, is_one_sentence
+from tests.support.rows import each_row
 
 
 def heard(**fields: Any) -> EventHeard:
@@ -35,7 +36,7 @@ def heard(**fields: Any) -> EventHeard:
 
 
 class TestGrammar:
-    @pytest.mark.parametrize(
+    @each_row(
         "words",
         [
             [],
@@ -48,7 +49,6 @@ class TestGrammar:
             ["--all", "--timeout", "inf"],
             ["JOB", "--nonsense"],
         ],
-        ids=" ".join,
     )
     def test_what_makes_no_sense_is_refused(self, mam: Mam, words: list[str]) -> None:
         """I5, E14"""

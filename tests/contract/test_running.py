@@ -106,7 +106,7 @@ class TestEnding:
         clock.pass_time(60)
         with every_row() as rows:
             for job_id, (status, reason, failures) in zip(jobs, endings, strict=True):
-                with rows.row((status, reason)):
+                with rows.row(status, reason):
                     detail = "so it went" if reason else None
                     ended = registry.finish(job_id, status, attempt=1, reason=reason, detail=detail)
                     assert (ended.status, ended.reason, ended.failures) == (

@@ -14,6 +14,7 @@ import pytest
 from mam_core.api import register_job
 from mam_core.errors import JobNotFound, MamError
 from tests.scripts.plain import SCRIPTS, run
+from tests.support.rows import each_row
 
 NAMES = [
     "DEFAULT_REGISTRY_DIR",
@@ -62,7 +63,7 @@ def job(**broker: Any) -> dict[str, Any]:
     return {"job_id": "abc12345", "broker": whole | broker}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_has_every_name_that_scripts_import(common: Any, name: str) -> None:
     """F11 and section Q."""
     assert hasattr(common, name)
@@ -217,7 +218,7 @@ class TestSignatures:
         reordered = json.loads(json.dumps(dict(reversed(event.items()))))
         assert common.verify_hmac(reordered, "t" * 43)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "change",
         [{"seq": 2}, {"sig": ""}, {"sig": None}, {"sig": "é" * 64}, {"sig": 7}, {"more": 1}],
     )

@@ -25,14 +25,13 @@ class Rows:
         self._failed: dict[str, BaseException] = {}
 
     @contextmanager
-    def row(self, name: object) -> Iterator[None]:
-        """Try one row; the next is tried whatever happens."""
+    def row(self, *values: object) -> Iterator[None]:
+        """Try one row, known by these values; the next is tried whatever happens."""
         self._tried += 1
         try:
             yield
         except (Exception, pytest.fail.Exception) as problem:
-            shown = name if isinstance(name, str) else repr(name)
-            known = f"row {self._tried} ({shown[:_NAME_CHARS]})"
+            known = f"row {self._tried} ({', '.join(map(repr, values))[:_NAME_CHARS]})"
             problem.add_note(f"in {known}")
             self._failed[known] = problem
 
@@ -46,7 +45,7 @@ class Rows:
 
 @contextmanager
 def every_row() -> Iterator[Rows]:
-    """For a loop that a test writes itself: ``with rows.row(name): …`` for each row."""
+    """For a loop that a test writes itself: ``with rows.row(value): …`` for each row."""
     rows = Rows()
     yield rows
     rows.judge()
@@ -70,7 +69,7 @@ def each_row(
         def all_rows(*args: Any, **fixtures: Any) -> None:
             with every_row() as tried:
                 for row in rows:
-                    with tried.row(", ".join(map(repr, row.values()))):
+                    with tried.row(*row.values()):
                         test(*args, **fixtures, **row)
 
         signature = inspect.signature(test)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mam_core.agents.streams.base import Happening, Kind
 from mam_core.records import Job, Status
 from mam_core.work.activity import Activity, over_budget
 from mam_core.work.reports import Usage
+from tests.support.rows import each_row
 
 NOTHING = Usage(processes=1, memory=1 << 20, cpu_sec=10.0, io_bytes=1000, net_bytes=1000)
 
@@ -24,7 +23,7 @@ class TestActivity:
     def test_the_first_sample_says_nothing(self) -> None:
         assert not Activity().is_busy(NOTHING, 100.0)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("more", "busy"),
         [
             ({}, False),

@@ -20,6 +20,7 @@ from mam_core.nodes.asking import (
     replies_to,
 )
 from tests.support.clock import NOON
+from tests.support.rows import each_row
 
 KEY, REALM = "the key of this registry", "realm"
 
@@ -37,7 +38,7 @@ class TestAQuestion:
     def test_arrives_as_it_was_asked(self) -> None:
         assert parsed(a_question().encode(KEY)) == a_question()
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("question", "why"),
         [
             (a_question(reply_to="python/mqtt/jobs/job1/events"), "somewhere else"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import pytest
-
 from mam_core.agents.screens import Choice, Meaning
 from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.clock import stamp
@@ -22,6 +20,7 @@ from mam_core.summaries import Summary
 from tests.console.story import NOW, summary
 from tests.support.clock import FakeClock
 from tests.support.jobs import WORKER, add, running
+from tests.support.rows import each_row
 
 RUNNING, ERROR, PENDING = Status.RUNNING, Status.ERROR, Status.PENDING
 
@@ -81,7 +80,7 @@ SITUATIONS: dict[str, tuple[Summary, Shown | None, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("job", "state", "kind", "words"), SITUATIONS.values(), ids=SITUATIONS)
+@each_row(("job", "state", "kind", "words"), SITUATIONS.values())
 def test_which_situation_needs_a_person(
     job: Summary, state: Shown | None, kind: str, words: str
 ) -> None:

@@ -13,6 +13,7 @@ from mam_core.work.autoscale import Scaled, Watch, ceiling, decide, rule, troubl
 from mam_core.work.capacity import advice
 from mam_core.work.check_command import objection
 from tests.support.proc import TOTAL, FakeProc
+from tests.support.rows import each_row
 
 GIB = 1 << 30
 FULL = Scaled(4, running=4, low=1, high=8)
@@ -30,7 +31,7 @@ def seen(proc: FakeProc) -> dict[str, Figures]:
 
 
 class TestTheTable:
-    @pytest.mark.parametrize(
+    @each_row(
         ("cpu", "memory", "deed"),
         [
             (0, 0, Deed.UP),
@@ -56,7 +57,7 @@ class TestTheTable:
         assert decision.deed is deed
         assert decision.slots == 4 + {Deed.UP: 1, Deed.HOLD: 0, Deed.DOWN: -1}[deed]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("cpu", "memory", "deed"),
         [
             (39.99, 59.99, Deed.UP),
@@ -174,7 +175,7 @@ class TestTheOperatorsCheck:
 class TestTheFormula:
     """N6: ``min(avail_mem * 0.8 / job_mem, cores * 0.8 / job_cpu)``."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("memory", "cpu", "by_memory", "by_cpu", "fits"),
         [
             (4 * GIB, 0.5, 8.0, 12.8, 8),

@@ -12,6 +12,7 @@ import pytest
 from bench.figures import Figure, Measure
 from bench.report import table, write_readme
 from bench.rounds import Runner, Spread, in_turn, less, ratios, run
+from tests.support.rows import each_row
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -81,7 +82,7 @@ def test_what_everybody_pays_is_taken_off_round_by_round() -> None:
     assert less([5.0, 7.0], [1.0, 2.0]) == [4.0, 5.0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("measure", "goal", "reached"),
     [
         (Measure.SPEED, 2.0, True),

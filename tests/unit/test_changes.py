@@ -11,6 +11,7 @@ from mam_core.errors import StaleAttempt, TransitionRefused
 from mam_core.records import TRANSITIONS, Job, Reason, Status
 from tests.support.clock import NOON
 from tests.support.jobs import a_full_job
+from tests.support.rows import each_row
 
 VERBS: dict[str, tuple[Callable[[Job], Job], Status]] = {
     "claim": (
@@ -23,8 +24,8 @@ VERBS: dict[str, tuple[Callable[[Job], Job], Status]] = {
 }
 
 
-@pytest.mark.parametrize("status", list(Status))
-@pytest.mark.parametrize(("verb", "target"), VERBS.values(), ids=VERBS.keys())
+@each_row("status", list(Status))
+@each_row(("verb", "target"), VERBS.values())
 def test_the_table_of_transitions_is_what_every_verb_obeys(
     verb: Callable[[Job], Job], target: Status, status: Status
 ) -> None:
@@ -40,7 +41,7 @@ def test_the_table_of_transitions_is_what_every_verb_obeys(
             verb(job)
 
 
-@pytest.mark.parametrize("reason", list(Reason))
+@each_row("reason", list(Reason))
 def test_only_the_blameless_reasons_count_no_failure(reason: Reason) -> None:
     """Decision 17."""
     before = a_full_job()
@@ -56,8 +57,8 @@ def test_an_override_keeps_the_failures_and_grows_the_attempt() -> None:
     assert (again.attempt, again.failures, again.status) == (3, 1, Status.RUNNING)
 
 
-@pytest.mark.parametrize("status", list(Status))
-@pytest.mark.parametrize("attempt", [None, 1, 2, 3])
+@each_row("status", list(Status))
+@each_row("attempt", [None, 1, 2, 3])
 def test_only_the_running_attempt_may_speak(attempt: int | None, status: Status) -> None:
     """Decision 6."""
     refusal = changes.stale_attempt(a_full_job().evolve(status=status), attempt)

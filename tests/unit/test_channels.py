@@ -26,6 +26,7 @@ from mam_core.agents.signs import AgentState
 from mam_core.agents.streams import StreamFormat
 from tests.support.channel_recordings import profile_in, reader_in, write_status
 from tests.support.recordings import SAMPLES
+from tests.support.rows import each_row
 
 
 def run(line: str, given: bytes) -> subprocess.CompletedProcess[bytes]:
@@ -331,13 +332,13 @@ class TestTheScanner:
             scanner.feed(piece)
         assert scanner.feed(b"\x18\x1b]0;still here\x07")[-1] == Report(0, "still here")
 
-    @pytest.mark.parametrize("end", [b"\x07", b"\x1b\\"])
-    @pytest.mark.parametrize("code", [0, 2, 7501])
+    @each_row("end", [b"\x07", b"\x1b\\"])
+    @each_row("code", [0, 2, 7501])
     def test_knows_both_ends(self, code: int, end: bytes) -> None:
         data = b"\x1b]%d;one;two%s" % (code, end)
         assert Scanner().feed(data) == [Report(code, "one;two")]
 
-    @pytest.mark.parametrize(
+    @each_row(
         "data",
         [
             b"\x1b]0;broken\x18off\x07",

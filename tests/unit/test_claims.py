@@ -13,6 +13,7 @@ from mam_core.records import Job, Status
 from mam_core.stores.base import Gate, GateKind, Gates, Want
 from mam_core.stores.roll import Roll
 from tests.support.clock import NOON
+from tests.support.rows import each_row
 
 
 @dataclass
@@ -40,7 +41,7 @@ def told(job: Job, facts: SomeFacts, slots: dict[str, int] | None = None) -> lis
     return [refusal.rule for refusal in refusals(job, facts, now=NOON, slots=slots or {})]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "rules"),
     [
         (Status.COMPLETED, []),

@@ -15,6 +15,7 @@ from mam_core import codec
 from mam_core.errors import UnreadableRecord
 from mam_core.records import MAX_PROMPT_BYTES, Job
 from tests.support.jobs import a_full_job
+from tests.support.rows import each_row
 
 EVERY_TEXT = st.text(st.characters(exclude_categories=()))
 JSON = st.recursive(
@@ -48,7 +49,7 @@ class TestThereAndBack:
         job = a_full_job().evolve(extra=extra)
         assert codec.decode_job(codec.encode_job(job), "abc12345").to_dict() == job.to_dict()
 
-    @pytest.mark.parametrize("character", ["x", "\0", "가", "\ud800", "😀", '"', "\\", "\u2028"])
+    @each_row("character", ["x", "\0", "가", "\ud800", "😀", '"', "\\", "\u2028"])
     def test_a_megabyte_survives_and_fits_the_limit(self, character: str) -> None:
         """A14: also where every byte has to be escaped."""
         size = len(character.encode("utf-8", "surrogatepass"))
@@ -67,7 +68,7 @@ class TestThereAndBack:
 
 
 class TestForeignBytes:
-    @pytest.mark.parametrize(
+    @each_row(
         ("data", "says"),
         [
             (b"", "it is empty"),
@@ -139,8 +140,8 @@ class TestWhatIsReadCanBeWrittenAgain:
         """Valid JSON, read as infinity, which is no JSON."""
         self.check(place % number)
 
-    @pytest.mark.parametrize("depth", [50, 300, 900, 970, 990])
-    @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+    @each_row("depth", [50, 300, 900, 970, 990])
+    @each_row(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
     def test_a_deep_value(self, opening: str, closing: str, depth: int) -> None:
         self.check('"future": ' + opening * depth + "1" + closing * depth)
 

@@ -16,6 +16,7 @@ from mam_core.config.schema import TABLES, Kind, setting_at
 from mam_core.errors import ConfigError
 from mam_core.records import DEFAULT_IDLE_TIMEOUT_SEC, DEFAULT_TIMEOUT_SEC, REDACTED
 from mam_core.work.orders import GRACE_SEC
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -340,7 +341,7 @@ class TestWhatIsRead:
 class TestMistakes:
     """A bad key names file, line and key, in one sentence."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "said"),
         [
             (

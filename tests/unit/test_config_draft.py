@@ -17,6 +17,7 @@ from mam_core.config.reading import read_file
 from mam_core.config.schema import TABLES
 from mam_core.errors import ConfigError
 from mam_tui import keymap
+from tests.support.rows import each_row
 
 CHOSEN = {
     ("defaults", "agent"): "codex",
@@ -66,7 +67,7 @@ class TestTheDraft:
 class TestTheSchema:
     """Judged by a small reader of JSON schemas: the keywords that ours uses."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         "text",
         [
             "",
@@ -76,7 +77,6 @@ class TestTheSchema:
             '[store]\nurl = "sqlite:jobs.sqlite"\n',
             '[defaults]\nmemory_max = 1024\n[agents.x]\nneeds = []\ncommand = ["x"]\n',
         ],
-        ids=["nothing", "draft", "chosen", "everything", "store", "sizes"],
     )
     def test_takes_what_the_reader_takes(self, tmp_path: Path, text: str) -> None:
         path = tmp_path / "mam.toml"
@@ -84,7 +84,7 @@ class TestTheSchema:
         read_file(str(path))
         assert list(mistakes(json_schema(), tomllib.loads(text))) == []
 
-    @pytest.mark.parametrize(
+    @each_row(
         "text",
         [
             "[defalts]\n",

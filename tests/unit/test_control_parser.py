@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mam_core.tmux.control_parser import ControlParser, Garbled, Notice, Reply, unescape
+from tests.support.rows import each_row
 
 Item = Reply | Notice
 
@@ -121,9 +122,7 @@ def test_an_endless_line_and_an_endless_reply_are_refused() -> None:
         until(begun, b"x" * 100 + b"\n")
 
 
-@pytest.mark.parametrize(
-    "line", [b"text", b"", b"%end 1 2 1", b"%error 1 2 1", b"%begin 1 2", b"%begin a b c"]
-)
+@each_row("line", [b"text", b"", b"%end 1 2 1", b"%error 1 2 1", b"%begin 1 2", b"%begin a b c"])
 def test_what_cannot_stand_between_replies_is_refused(line: bytes) -> None:
     with pytest.raises(Garbled):
         ControlParser().feed(line + b"\n")

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from mam_core.schedules.cron import Cron, Zone, check_zone, zone_named
+from tests.support.rows import each_row
 
 UTC = datetime.UTC
 BERLIN = ZoneInfo("Europe/Berlin")  # clocks go forward on 2026-03-29 at 02:00, back on 2026-10-25
@@ -30,7 +31,7 @@ def times(rule: str, since: str, count: int, zone: Zone = UTC) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "expected"),
     [
         ("* * * * *", ["06-19 09:31", "06-19 09:32"]),
@@ -60,7 +61,7 @@ def test_the_29th_of_february_is_found_across_a_century() -> None:
     assert found == at("2104-02-29T00:00:00")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "named"),
     [
         ("", "five fields"),
@@ -140,9 +141,7 @@ def in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-@pytest.mark.parametrize(
-    "name", ["Mars/Olympus", "../etc/passwd", "/etc/localtime", "a\0b", "tzdata.zi", ""]
-)
+@each_row("name", ["Mars/Olympus", "../etc/passwd", "/etc/localtime", "a\0b", "tzdata.zi", ""])
 def test_a_zone_that_there_is_not(name: str) -> None:
     for check in (zone_named, check_zone):
         with pytest.raises(ValueError, match="knows no time zone"):

@@ -26,6 +26,7 @@ from mam_core.work.decision import (
 )
 from mam_core.work.reports import Ended, NotStarted, Why
 from mam_core.work.validation import Check, Verdict
+from tests.support.rows import each_row
 
 NOW = 1_800_000_000.0
 ENOENT, EACCES, EAGAIN = 2, 13, 11
@@ -105,7 +106,7 @@ ENDS = [
 
 
 class TestTheTable:
-    @pytest.mark.parametrize(("facts", "status", "reason", "failed"), ENDS)
+    @each_row(("facts", "status", "reason", "failed"), ENDS)
     def test_every_end_has_one_meaning(
         self, facts: Facts, status: Status | None, reason: Reason | None, failed: bool
     ) -> None:
@@ -136,7 +137,7 @@ class TestTheTable:
 
 
 class TestChecks:
-    @pytest.mark.parametrize(
+    @each_row(
         ("facts", "wanted"),
         [
             (Facts(DONE, GOOD), True),

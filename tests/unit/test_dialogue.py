@@ -18,6 +18,7 @@ from mam_core.errors import InvalidField
 from mam_core.messages import Message, MessageKind, Receipt, Stage
 from mam_core.records import Reason
 from tests.support.recordings import RECORDED_AT, SAMPLES
+from tests.support.rows import each_row
 
 LINES = (SAMPLES / "claude" / "permission.control.jsonl").read_bytes().splitlines(keepends=True)
 RECORDED = [json.loads(line) for line in LINES]
@@ -242,7 +243,7 @@ class TestWhatNobodyKnows:
         assert said["response"]["request_id"] == f"q-{MAX_QUESTIONS}"
         assert said["response"]["response"]["behavior"] == "deny"
 
-    @pytest.mark.parametrize("request_id", [None, 5, "", ["x"], "x" * 10_000])
+    @each_row("request_id", [None, 5, "", ["x"], "x" * 10_000])
     def test_a_request_without_a_name_is_passed_over(self, request_id: object) -> None:
         dialogue = a_dialogue()
         dialogue.spoken()
@@ -273,7 +274,7 @@ class TestWhatNobodyKnows:
             finished = [one.n for one in dialogue.receipts() if one.stage.is_finished]
             assert len(finished) == len(set(finished)), "no message ends twice"
 
-    @pytest.mark.parametrize(
+    @each_row(
         "change",
         [
             lambda entry: entry["request"].pop("input"),
@@ -374,7 +375,7 @@ class TestWhoSpeaksBothWays:
             "claude-code"
         ]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("command", "both"),
         [
             (("claude", "-p", "--output-format", "stream-json", "--verbose"), False),

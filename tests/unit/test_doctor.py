@@ -18,6 +18,7 @@ from mam_core.errors import StoreError
 from mam_core.events.servers import NoBroker
 from mam_core.operations.doctor import examine
 from mam_core.wiring import open_registry
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ class TestExamining:
         assert examine(ground, checks=[check]) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "label"),
     [
         ("python -P -m mam_core work --agent-session tmux:a --agents x", "tmux:a"),

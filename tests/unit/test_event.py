@@ -20,6 +20,7 @@ from mam_core.events.event import (
     EventName,
     parse,
 )
+from tests.support.rows import each_row
 
 TOKEN = "a-token-of-43-characters-as-secrets-makes-it"
 
@@ -181,7 +182,7 @@ def test_a_word_of_another_tool_is_an_event_like_any_other() -> None:
     assert parse(json.dumps(a_payload(event="checkpoint")).encode()).event.event == "checkpoint"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "payload",
     [
         b"",
@@ -201,7 +202,6 @@ def test_a_word_of_another_tool_is_an_event_like_any_other() -> None:
         json.dumps(a_payload(data={"n": 1})).replace("1}", "1e999}").encode(),
         json.dumps(a_payload()).encode() + b"{}",
     ],
-    ids=repr,
 )
 def test_what_is_not_one_strict_json_object_is_dropped(payload: bytes) -> None:
     """G15"""
@@ -236,7 +236,7 @@ def test_a_payload_of_more_than_a_megabyte_is_dropped_unread() -> None:
     assert dropped(b"\xff" * (MAX_EVENT_BYTES + 1)) is Drop.OVERSIZED
 
 
-@pytest.mark.parametrize("version", [2, 0, -1, "1", 1.0, True, None, [1], {}])
+@each_row("version", [2, 0, -1, "1", 1.0, True, None, [1], {}])
 def test_another_schema_is_dropped(version: Any) -> None:
     """G15"""
     assert dropped_with(schema_version=version) is Drop.OTHER_SCHEMA
@@ -255,7 +255,7 @@ def test_an_event_without_its_essentials_is_malformed(key: str) -> None:
     assert dropped(json.dumps(content).encode()) is Drop.MALFORMED
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "value"),
     [
         ("job_id", "../../etc/passwd"),

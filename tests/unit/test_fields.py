@@ -14,6 +14,7 @@ from mam_core.errors import InvalidField
 from mam_core.fields import EDITABLE, SETTABLE, parse_duration, parse_moment, parse_size
 from mam_core.records import Job, Status
 from tests.support.clock import NOON
+from tests.support.rows import each_row
 
 EVERY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 ANYTHING = st.recursive(
@@ -50,7 +51,7 @@ def test_identity_and_secrets_are_not_edited() -> None:
 
 
 class TestMoments:
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "moment"),
         [
             ("2026-06-19T09:30:00Z", NOON),
@@ -67,7 +68,7 @@ class TestMoments:
         """Decision 29."""
         assert parse_moment(text, NOON) == moment
 
-    @pytest.mark.parametrize("text", ["", "+", "+m", "+-5m", "soon", "+0", "+nan", "+inf", "10m"])
+    @each_row("text", ["", "+", "+m", "+-5m", "soon", "+0", "+nan", "+inf", "10m"])
     def test_or_refused(self, text: str) -> None:
         with pytest.raises(ValueError, match="is no"):
             parse_moment(text, NOON)
@@ -94,7 +95,7 @@ class TestSizesAndDurations:
         """Decision 29."""
         assert parse_size(text) == size
 
-    @pytest.mark.parametrize("text", ["", "G", "-1G", "0", "8GB", "nan", "inf", "1e400", "9e30T"])
+    @each_row("text", ["", "G", "-1G", "0", "8GB", "nan", "inf", "1e400", "9e30T"])
     def test_no_sizes(self, text: str) -> None:
         with pytest.raises(ValueError, match="is no size"):
             parse_size(text)

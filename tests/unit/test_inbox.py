@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from mam_core.events.event import MAX_EVENT_BYTES, Drop, Event, EventName, Messa
 from mam_core.events.inbox import Dropped, Inbox
 from mam_core.events.numbers import MAX_RANGES, Numbers
 from mam_core.records import Job, Status
+from tests.support.rows import each_row
 
 TOKEN = "the-token-of-this-job"
 
@@ -86,7 +86,7 @@ def test_an_event_of_a_job_that_is_not_there_is_dropped() -> None:
     assert office.inbox.highest("stranger") == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     "topic",
     [
         "python/mqtt/jobs/open2/events",

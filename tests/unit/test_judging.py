@@ -14,6 +14,7 @@ from mam_core.agents.judging import (
     Misses,
 )
 from mam_core.agents.signs import AgentState, Channel, Sign
+from tests.support.rows import each_row
 from tests.support.screens import expected_states
 from tests.support.walks import FOLDERS, Walk, expected_path, table, walks
 
@@ -34,7 +35,7 @@ def state(judge: Judge, now: float) -> AgentState | None:
 
 
 class TestRealWalks:
-    @pytest.mark.parametrize("folder", FOLDERS)
+    @each_row("folder", FOLDERS)
     def test_are_believed_as_a_person_checked_it(self, folder: str) -> None:
         assert table(folder) == expected_path(folder).read_text()
 

@@ -12,6 +12,7 @@ from mam_core.tmux.facts import Capture, TmuxFailed
 from mam_core.work.live.delivery import ENTERS, Delivery, Step
 from mam_core.work.live.instructions import line_for
 from mam_core.work.live.paste_mode import PasteMode
+from tests.support.rows import each_row
 
 TEXT = b"Job x: read the file"
 
@@ -117,7 +118,7 @@ class TestItsWay:
 
 
 class TestWhatIsInTheWay:
-    @pytest.mark.parametrize(
+    @each_row(
         ("seen", "words"),
         [
             (reading(None, AgentState.WAITING, "trust"), "trust"),
@@ -196,7 +197,7 @@ class TestWhatIsInTheWay:
 class TestPasteMode:
     """A terminal program says itself whether a paste is one thing, or keys."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("written", "is_bracketed"),
         [
             (b"words", False),

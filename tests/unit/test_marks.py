@@ -19,6 +19,7 @@ from mam_core.work.marks import FILE, AttemptMark, end_leftovers, is_gone
 from mam_core.work.orders import new_token
 from tests.support.clock import FakeClock
 from tests.support.process_marks import dead, us
+from tests.support.rows import each_row
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux")
 
@@ -37,7 +38,7 @@ class TestOnDisk:
         assert AttemptMark.read(folder) == mark
         assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
-    @pytest.mark.parametrize(
+    @each_row(
         "change",
         [
             {"token": "short"},
@@ -58,7 +59,7 @@ class TestOnDisk:
         (tmp_path / FILE).write_text(json.dumps({**facts, **change}))
         assert AttemptMark.read(folder) is None
 
-    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"{}", b"[" * 100_000])
+    @each_row("content", [b"", b"{", b"[]", b"\xff", b"{}", b"[" * 100_000])
     def test_nor_is_a_torn_file(self, folder: Folder, tmp_path: Path, content: bytes) -> None:
         (tmp_path / FILE).write_bytes(content)
         assert AttemptMark.read(folder) is None

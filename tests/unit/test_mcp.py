@@ -23,6 +23,7 @@ from mam_core.registry import Registry
 from mam_core.wiring import open_registry
 from tests.console.detail_story import HOSTILE, note, output_of
 from tests.support.jobs import add
+from tests.support.rows import each_row
 
 READS = [tool.name for tool in ALL_TOOLS if not tool.changes]
 ACTS = [tool.name for tool in ALL_TOOLS if tool.changes]
@@ -286,7 +287,7 @@ class TestActing:
         client.call("retry_job", job_id=job_id)
         assert registry.get(job_id).status is Status.PENDING
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "given", "sentence"),
         [
             ("register_job", {}, "register_job needs prompt: what the agent is to do"),

@@ -6,9 +6,10 @@ import pytest
 
 from mam_core.errors import UnreadableRecord
 from mam_core.messages import Message, MessageKind, Stage, without_controls
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "delivered"),
     [
         ("plain words", "plain words"),
@@ -41,7 +42,7 @@ def test_no_control_character_is_left_whatever_surrounds_it() -> None:
             assert not [c for c in left if c not in "\n\t" and (c < " " or "\x7f" <= c < "\xa0")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "verdict"),
     [("y", True), (" Yes\n", True), ("n", False), ("NO", False), ("yes, but", None), ("2", None)],
 )
@@ -59,7 +60,7 @@ def test_stages_only_go_forward() -> None:
     assert not any(stage.follows(Stage.ACCEPTED) for stage in Stage)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
         None,

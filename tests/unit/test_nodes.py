@@ -22,6 +22,7 @@ from mam_core.nodes.status import (
     topics_in,
 )
 from tests.support.clock import NOON
+from tests.support.rows import each_row
 
 
 def a_status(**changed: Any) -> WorkerStatus:
@@ -54,7 +55,7 @@ class TestAWord:
     def test_arrives_as_it_was_said(self, status: WorkerStatus) -> None:
         assert WorkerStatus.parse(status.encode()) == status
 
-    @pytest.mark.parametrize(
+    @each_row(
         "payload",
         [
             b"",

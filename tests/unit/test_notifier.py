@@ -19,6 +19,7 @@ from mam_core.operations.notify_command import MOST_AT_ONCE, NotifyCommand, vari
 from mam_core.operations.notify_terminal import form_for, terminal_words
 from tests.support.children import is_alive
 from tests.support.patience import eventually
+from tests.support.rows import each_row
 
 HOSTILE = "\x1b]52;c;ZQ==\x07 \x9c;end\n\x1b\\ \u202e 4;1;50 $(touch /tmp/x) `id`"
 
@@ -138,7 +139,7 @@ class TestTheTerminal:
         assert terminal_words("a", bell=False, form="osc9", environ=inside) == wrapped
         assert terminal_words("a", bell=False, form="auto", environ=inside) == ""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("environ", "form"),
         [
             ({"TERM": "xterm-256color"}, "off"),

@@ -26,6 +26,7 @@ from mam_core.stores.outbox_files import (
     post_name,
 )
 from tests.support.jobs import add
+from tests.support.rows import each_row
 
 BROKER = Broker("b.lan", 1883, False, "u", "secret", {"keepalive": 30})
 
@@ -55,7 +56,7 @@ def put(home: Path, post: Post) -> Path:
 
 
 class TestAPost:
-    @pytest.mark.parametrize("payload", [b"", b"{}", b"\n\n", bytes(range(256)), b"x" * 2**20])
+    @each_row("payload", [b"", b"{}", b"\n\n", bytes(range(256)), b"x" * 2**20])
     def test_comes_back_as_it_was(self, payload: bytes) -> None:
         post = a_post(7, payload=payload)._replace(topic="별/events\n")
         assert decode_post(encode_post(post), post_name(post)) == post

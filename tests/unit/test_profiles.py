@@ -27,6 +27,7 @@ from mam_core.agents.streams import StreamFormat, parser_for
 from mam_core.config import Config, load
 from mam_core.config.schema import TABLES
 from mam_core.errors import ConfigError, InvalidField
+from tests.support.rows import each_row
 
 #: Reads what it is given and says which bytes they are.
 TELL = "import sys, hashlib; data = {}; print(hashlib.sha256(data).hexdigest())"
@@ -263,12 +264,12 @@ class TestCommands:
         with pytest.raises(InvalidField, match="shell cannot be told a model"):
             built_in("shell", prompt, model="opus")
 
-    @pytest.mark.parametrize("model", ["", "-x", "--yolo", "a b", "a\nb", "a\0b", "x" * 300])
+    @each_row("model", ["", "-x", "--yolo", "a b", "a\nb", "a\0b", "x" * 300])
     def test_a_model_that_looks_like_an_option_is_refused(self, prompt: Path, model: str) -> None:
         with pytest.raises(InvalidField, match="is no name of a model"):
             built_in("claude-code", prompt, model=model)
 
-    @pytest.mark.parametrize("session", ["", "--yolo", "a b", "$(id)", "../x", "x" * 300])
+    @each_row("session", ["", "--yolo", "a b", "$(id)", "../x", "x" * 300])
     def test_a_session_that_looks_like_an_option_is_refused(
         self, prompt: Path, session: str
     ) -> None:

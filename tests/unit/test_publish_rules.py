@@ -17,6 +17,7 @@ from mam_core.records import REDACTED, Reason, Status
 from mam_core.registry import Registry
 from tests.support.clock import FakeClock
 from tests.support.jobs import WORKER, add, running
+from tests.support.rows import each_row
 from tests.support.stores import STORES
 
 
@@ -99,7 +100,7 @@ class TestAnEventIsNumberedAndPosted:
             registry.publish("nobody", "progress")
         assert registry.store.outbox.posts(10) == []
 
-    @pytest.mark.parametrize("name", ["", "Started", "done", "x" * 100])
+    @each_row("name", ["", "Started", "done", "x" * 100])
     def test_a_word_that_is_no_event_is_refused(self, registry: Registry, name: str) -> None:
         job_id = add(registry)
         with pytest.raises(InvalidField, match="is no event"):
@@ -129,7 +130,7 @@ class TestTheStatusFollows:
         assert (after.status, after.attempt) == (Status.RUNNING, 1)
         assert len(lines(registry, job.job_id)) == 1
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("event", "status", "reason"),
         [("completed", Status.COMPLETED, None), ("error", Status.ERROR, Reason.AGENT)],
     )
@@ -155,7 +156,7 @@ class TestTheStatusFollows:
         assert revisions == [2, 3]
         assert registry.get(job_id).revision == 3
 
-    @pytest.mark.parametrize("event", sorted(set(EventName) - {"started", "completed", "error"}))
+    @each_row("event", sorted(set(EventName) - {"started", "completed", "error"}))
     def test_other_words_move_nothing(self, registry: Registry, event: str) -> None:
         """G13."""
         waiting, busy = add(registry, agent_session="x"), running(registry).job_id
@@ -327,7 +328,7 @@ class TestNothingIsGivenAway:
 
     PROMPT = "Move the invoices to the new table.\nTell nobody about the second ledger.\nok"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("said", "told"),
         [
             ("with sk-ant-REDACTED now", "with [hidden] now"),
@@ -353,8 +354,11 @@ class TestNothingIsGivenAway:
         """G23: also where nobody but the text itself says that it is a key, a place, the prompt."""
         job_id = add(registry, self.PROMPT)
         registry.publish(job_id, "error", detail=said)
-        assert payloads(registry)[0]["detail"].startswith(told)
-        assert registry.get(job_id).detail == payloads(registry)[0]["detail"]
+        (post,) = registry.store.outbox.posts(1)
+        detail = json.loads(post.payload)["detail"]
+        registry.store.outbox.done([post])
+        assert detail.startswith(told)
+        assert registry.get(job_id).detail == detail
 
     def test_nor_do_its_data_give_it_away(self, registry: Registry) -> None:
         job_id = add(registry, self.PROMPT)

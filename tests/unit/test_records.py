@@ -13,6 +13,7 @@ from mam_core.errors import BadJobId, UnreadableRecord
 from mam_core.records import DISK_ORDER, REDACTED, TRANSITIONS, Job, Reason, Status, check_job_id
 from mam_core.summaries import Summary, claim_order, moment_of
 from tests.support.jobs import a_full_job
+from tests.support.rows import each_row
 
 LETTERS = string.ascii_letters + string.digits
 GOOD_ID = st.text(LETTERS + "_-", min_size=1, max_size=64).filter(lambda text: text[0] in LETTERS)
@@ -45,7 +46,7 @@ class TestIds:
         with pytest.raises(BadJobId):
             check_job_id(job_id)
 
-    @pytest.mark.parametrize("job_id", ["", "..", "../x", "a/b", "-a", "_a", "a\n", "a" * 65, "é"])
+    @each_row("job_id", ["", "..", "../x", "a/b", "-a", "_a", "a\n", "a" * 65, "é"])
     def test_the_ones_that_people_try(self, job_id: str) -> None:
         """A10."""
         with pytest.raises(BadJobId, match="is no job id"):
@@ -89,7 +90,7 @@ class TestOnDisk:
         assert list(again)[-3:] == ["from_the_future", "extra", "zebra"]
         assert again["broker"]["keepalive"] == 30
 
-    @pytest.mark.parametrize("version", [0, 2, "1", 1.5, True, [], {}, 10**30])
+    @each_row("version", [0, 2, "1", 1.5, True, [], {}, 10**30])
     def test_another_schema_version_is_named(self, version: Any) -> None:
         """A7."""
         with pytest.raises(UnreadableRecord, match="schema_version"):
@@ -102,7 +103,7 @@ class TestOnDisk:
         with pytest.raises(UnreadableRecord, match=f"it is no job record: it has no {name}"):
             Job.from_dict(data)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "value"),
         [
             ("job_id", "../x"),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mam_core.work.relocation import Relocation
+from tests.support.rows import each_row
 
 INSIDE = Relocation("/repo", "/repo/.mam/worktrees/a")
 OUTSIDE = Relocation("/somewhere/repo", "/somewhere/trees/a")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("relocation", "workdir", "place"),
     [
         (INSIDE, "/repo", "/repo/.mam/worktrees/a"),

@@ -6,7 +6,6 @@ import json
 import unicodedata
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from mam_core.safe_text import (
     safe,
     safe_json,
 )
+from tests.support.rows import each_row
 
 #: Every kind of character, lone surrogates too, and more of the nasty ones than chance would give.
 NASTY = "\x00\x07\t\n\r\x1b\x7f\x85\x9b\u061c\u200b\u200d\u202e\u2028\u2066\ufeff\ufe0f\U000e0041"
@@ -90,7 +90,7 @@ def test_json_of_others_is_made_harmless_and_means_the_same(value: Any) -> None:
     assert json.loads(escaped) == json.loads(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("plain text", "plain text"),
@@ -125,7 +125,7 @@ def test_a_pile_of_marks_in_json_is_spelled_out() -> None:
     assert json.loads(text) == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "width"),
     [("abc", 3), ("한글", 4), ("e\u0301", 1), ("🙂", 2), ("ｆ", 2), ("\u1112\u1161\u11ab", 2)],
 )

@@ -12,6 +12,7 @@ import pytest
 
 from mam_core.agents.streams.base import Happening, Kind, ToolState
 from mam_core.work.screen import Screen
+from tests.support.rows import each_row
 
 HOSTILE = (
     "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m",
@@ -34,7 +35,7 @@ def shown(*happenings: Happening) -> list[str]:
 
 
 class TestText:
-    @pytest.mark.parametrize("text", HOSTILE)
+    @each_row("text", HOSTILE)
     def test_hostile_text_never_reaches_the_terminal_raw(self, text: str) -> None:
         """One line each, and nothing in it that a terminal would obey."""
         for line in shown(Happening(Kind.TEXT, text)):

@@ -19,6 +19,7 @@ from mam_core.agents.screens import (
 from mam_core.agents.signs import AgentState, Channel
 from mam_core.agents.streams import StreamFormat
 from mam_core.bounded_pattern import LINE_CHARS, BadPattern, line_pattern
+from tests.support.rows import each_row
 from tests.support.screens import (
     AGENTS,
     EXPECTED,
@@ -146,8 +147,8 @@ class TestBox:
         assert read_screen("gemini", "quotaplan").box is None
 
 
-@pytest.mark.parametrize("folder", AGENTS)
-@pytest.mark.parametrize(
+@each_row("folder", AGENTS)
+@each_row(
     "lines",
     [
         [],
@@ -174,7 +175,7 @@ def test_a_sign_of_the_screen_never_ends_a_turn() -> None:
 
 
 class TestPatterns:
-    @pytest.mark.parametrize(
+    @each_row(
         "text",
         [
             "(a+)+$",
@@ -191,7 +192,7 @@ class TestPatterns:
         with pytest.raises(BadPattern):
             line_pattern(text)
 
-    @pytest.mark.parametrize("text", ["[^a-z]*x.*y", r"\(\*+", "[]()*+?]+", "─{20}", "(?:a|b)?c"])
+    @each_row("text", ["[^a-z]*x.*y", r"\(\*+", "[]()*+?]+", "─{20}", "(?:a|b)?c"])
     def test_that_are_cheap_are_taken(self, text: str) -> None:
         assert line_pattern(text).pattern == text
 
@@ -296,7 +297,7 @@ class TestUsersFile:
 class TestByAnyName:
     """Rules go by the program, as channels do: its dialogs are the same by any name."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("folder", "name"),
         [
             ("claude", "dialogs.tmux.01-trust"),

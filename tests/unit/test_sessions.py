@@ -17,6 +17,7 @@ from mam_core.process_mark import ProcessMark
 from mam_core.sessions import FOLDER, Session, SessionFolder, check_name, name_of
 from mam_core.tmux.facts import BadSessionName, NoSuchSession, PaneFact, SessionExists, TmuxFailed
 from mam_core.wiring import open_registry
+from tests.support.rows import each_row
 
 HOSTILE = ["", "-x", "a;b", "../x", "a.b", "a:b", "ä", "한국", "x" * 300, "a b", "a\n", ".a", "a/b"]
 
@@ -49,7 +50,7 @@ def folder(tmp_path: Path) -> SessionFolder:
 
 
 class TestName:
-    @pytest.mark.parametrize("name", HOSTILE)
+    @each_row("name", HOSTILE)
     def test_that_is_no_plain_word_is_refused(self, folder: SessionFolder, name: str) -> None:
         """It would become a file, a branch and a target of tmux."""
         with pytest.raises(BadSessionName):

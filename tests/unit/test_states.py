@@ -13,6 +13,7 @@ from mam_core.claims import Refusal, Rule
 from mam_core.clock import stamp
 from mam_core.records import Job, Reason, Status
 from mam_core.tmux.facts import PaneFact
+from tests.support.rows import each_row
 
 NOW = 1_781_861_400.0
 FRESH = LeaseFacts("node:12:3:0", 30.0, 5.0, False)
@@ -81,7 +82,7 @@ class TestRunning:
         found = shown(a_job(), NOW, lease=FRESH)
         assert (found.state, found.rule, found.at) == (ShownState.STARTING, "claimed", NOW - 60)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("state", "expected"),
         [
             (AgentState.STARTING, ShownState.STARTING),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from mam_core.operations.bars import Bar, Dimension, Outcome
 from mam_core.operations.statistics import POINTS, Period, Place, Spread, Statistics
 from tests.console.story import NOW
+from tests.support.rows import each_row
 
 
 def bar(number: int, ended: float | None, run: float = 30, wait: float = 5, **other: object) -> Bar:
@@ -65,7 +64,7 @@ def test_an_attempt_counts_once_and_as_it_is_known_last() -> None:
     assert counted.chart(Period.HOUR, NOW).total.ended == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "told"),
     [
         ([], Spread()),

@@ -6,9 +6,10 @@ import pytest
 
 from mam_core.errors import ConfigError
 from mam_core.store_urls import StoreKind, StoreUrl
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind", "shown"),
     [
         ("files", StoreKind.FILES, "files"),
@@ -52,7 +53,7 @@ def test_a_file_with_the_password_can_be_named(text: str, file: str | None, rest
         assert not url.has_password
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "plain"),
     [
         ("postgresql://me:hush@db/jobs", "postgresql://me@db/jobs"),
@@ -75,7 +76,7 @@ def test_a_password_is_seen_and_left_out(text: str, plain: str) -> None:
     assert url.without_password == plain
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["sqlite:", "sqlite", "mysql://hush@db", "postgresql:jobs", "hush", "files:/x", "\0"]
 )
 def test_anything_else_is_refused_without_being_repeated(text: str) -> None:

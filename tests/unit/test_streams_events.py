@@ -10,6 +10,7 @@ from mam_core.agents.streams import Happening, Kind, ToolState
 from mam_core.agents.streams.events import Pace, Told, told
 from mam_core.events.event import LAST_WORDS, EventName
 from tests.support.recordings import FORMATS, read, recordings
+from tests.support.rows import each_row
 
 TEXT = Told(EventName.PROGRESS, "reading", {})
 
@@ -19,7 +20,7 @@ def progress(detail: str) -> Told:
 
 
 class TestWhatIsTold:
-    @pytest.mark.parametrize(
+    @each_row(
         ("happening", "event"),
         [
             (Happening(Kind.TEXT, "Looking."), Told(EventName.PROGRESS, "Looking.", {})),
@@ -80,7 +81,6 @@ class TestWhatIsTold:
             ),
             (Happening(Kind.LOG, "a warning"), Told(EventName.LOG, "a warning", {})),
         ],
-        ids=lambda value: value.kind if isinstance(value, Happening) else "",
     )
     def test_each_kind(self, happening: Happening, event: Told) -> None:
         assert told(happening) == event

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mam_core.agents.streams import Kind, Outcome, StreamFormat
 from mam_core.agents.streams.discretion import PromptGuard, short
 from tests.support.recordings import FORMATS, new_parser, read, recording, recordings
+from tests.support.rows import each_row
 
 FORMS = list(StreamFormat)
 EVERY_FORM = pytest.mark.parametrize("form", FORMS)
@@ -122,7 +123,7 @@ def test_lines_of_text_that_almost_mean_something(
     assert isinstance(parser.end(0, None), Outcome)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         b'{"type":"result","is_error":false',
@@ -141,9 +142,8 @@ def test_lines_of_text_that_almost_mean_something(
         b"{",
         b"}",
     ],
-    ids=lambda line: line[:40].decode("latin-1"),
 )
-@EVERY_FORM
+@each_row("form", FORMS)
 def test_a_broken_line_between_good_ones(form: StreamFormat, line: bytes) -> None:
     parser = new_parser(form)
     found = parser.feed(line + b"\n", aside=False) + parser.feed(line + b"\n", aside=True)
@@ -270,7 +270,7 @@ def test_a_document_that_never_closes_is_given_up() -> None:
 # -- what is told ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "told"),
     [
         ("reading /etc/app/settings.toml now", "reading …/settings.toml now"),

@@ -8,6 +8,7 @@ from mam_core.agents.streams import Kind, StreamFormat, Tokens, ToolState
 from mam_core.agents.streams.opencode import HOPELESS
 from mam_core.records import Reason
 from tests.support.recordings import Reading, new_parser, read, recording
+from tests.support.rows import each_row
 
 
 def reading(agent: str, name: str) -> Reading:
@@ -201,7 +202,7 @@ class TestOpencode:
 
 
 class TestAider:
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "reason"),
         [
             ("error401.default.txt", Reason.AGENT),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mam_core.agents.quota import Limit, find_limit, find_reset, plausible
 from tests.support.recordings import RECORDED_AT as NOW  # 2026-11-16T02:20:00Z, a Monday
+from tests.support.rows import each_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -79,14 +80,14 @@ MESSAGES: list[tuple[str, float | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("message", "until"), MESSAGES)
+@each_row(("message", "until"), MESSAGES)
 def test_a_limit_and_its_end(message: str, until: float | None) -> None:
     limit = find_limit(message, NOW, UTC)
     assert limit is not None
     assert limit.until == (until if until is None else pytest.approx(until))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "message",
     [
         "",
@@ -141,7 +142,7 @@ def test_a_date_after_new_year_is_next_years() -> None:
     assert find_reset("resets Jan 3 at 5am (UTC)", eve) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words",
     [
         "resets 3pm (Middle/Earth)",

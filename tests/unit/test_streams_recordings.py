@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,10 +20,11 @@ from tests.support.recordings import (
     recordings,
     shown,
 )
+from tests.support.rows import each_row
 
 AGENTS = list(FORMATS)
 ALL = [record for agent in AGENTS for record in recordings(agent)]
-EVERY = pytest.mark.parametrize("record", ALL, ids=lambda record: f"{record.agent}-{record.name}")
+EVERY = each_row("record", ALL)
 
 
 def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
@@ -32,12 +32,12 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(marks)]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@each_row("agent", AGENTS)
 def test_what_is_read_is_what_was_checked(agent: str) -> None:
     assert shown(agent) == expected_path(agent).read_text()
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@each_row("agent", AGENTS)
 def test_bytes_that_come_one_by_one_say_the_same(agent: str) -> None:
     for record in recordings(agent):
         single = [record.output[n : n + 1] for n in range(len(record.output))]

@@ -17,6 +17,7 @@ from mam_core.work.line import Line
 from mam_core.work.orders import Orders
 from mam_core.work.processes import Process
 from mam_core.work.reports import Ended, Exited, NotStarted, Started, Usage, Why, parse
+from tests.support.rows import each_row
 
 needs_linux = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux")
 
@@ -45,7 +46,7 @@ class TestReports:
         assert exited == Exited(None, signal.SIGKILL)
         assert ended == Ended(Why.AGENT_ENDED, code=3, kernel_oom=True)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "words",
         [
             b"",
@@ -61,14 +62,12 @@ class TestReports:
     def test_nonsense_is_no_report(self, words: bytes) -> None:
         assert parse(words) is None
 
-    @pytest.mark.parametrize(
-        "stage", ["command", "interpreter", "workdir", "stdin", "process", "limits"]
-    )
+    @each_row("stage", ["command", "interpreter", "workdir", "stdin", "process", "limits"])
     def test_every_stage_has_its_sentence(self, stage: str) -> None:
         sentences = {NotStarted(stage, number).words for number in (2, 13)}
         assert all(sentence.startswith(("the ", "a limit", "no process")) for sentence in sentences)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("ended", "was_oom"),
         [
             (Ended(Why.OVER_MEMORY), True),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mam_core.safe_text import cell_width
 from mam_core.table import Column, age, render
+from tests.support.rows import each_row
 
 CELLS = st.lists(st.text(max_size=40), min_size=3, max_size=3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "words"),
     [
         (-5, "0s"),

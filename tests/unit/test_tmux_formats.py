@@ -13,6 +13,7 @@ from mam_core.tmux.deaths import read_death
 from mam_core.tmux.facts import BadSessionName, Death, NoServer, PaneLabel, TmuxFailed
 from mam_core.tmux.formats import capture_words, read_capture, read_panes
 from mam_core.tmux.names import checked, socket_name, socket_path
+from tests.support.rows import each_row
 
 _MARK = "0123456789abcdef"
 
@@ -53,7 +54,7 @@ def test_an_answer_with_another_mark_is_not_believed() -> None:
         read_capture([b"x"], about, "%3", "another")
 
 
-@pytest.mark.parametrize("pane_id", ["", "%", "3", "%3;x", "=a:", "%3 ", "{last}", "%３"])
+@each_row("pane_id", ["", "%", "3", "%3;x", "=a:", "%3 ", "{last}", "%３"])
 def test_only_a_pane_id_is_a_target(pane_id: str) -> None:
     with pytest.raises(TmuxFailed, match="no pane"):
         capture_words(pane_id, _MARK, colours=False, lines_back=0)
@@ -103,7 +104,7 @@ def test_the_socket_is_of_the_registrys_real_path(
     assert socket_path("x").startswith(f"{folder}/tmux-")
 
 
-@pytest.mark.parametrize("name", ["claude", "claude-a", "_x", "a_b+c@d", "한글", "é1", "x" * 64])
+@each_row("name", ["claude", "claude-a", "_x", "a_b+c@d", "한글", "é1", "x" * 64])
 def test_names_that_tmux_keeps(name: str) -> None:
     assert checked(name) == name
 

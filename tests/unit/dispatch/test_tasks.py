@@ -18,6 +18,7 @@ from mam_core.dispatch.tasks import (
     task_status,
 )
 from mam_core.records import Job, Reason, Status
+from tests.support.rows import each_row
 
 #: The document's own example, word for word.
 DOCUMENT = b"""{
@@ -71,7 +72,7 @@ class TestShape:
         assert after.header["owner"] == whole.header["owner"]
         assert after.tasks["S01"].extra == {"x": [1]}
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "words"),
         [
             ('{"version":1,"tasks":{"S01":{"status":"paused"}}}', "'paused': say one of pending"),
@@ -190,7 +191,7 @@ class TestOneTable:
 
 
 class TestLayout:
-    @pytest.mark.parametrize("name", ["S01", 'S"1', "S\\", "S é", "S\n", "S\ud800", "S: {"])
+    @each_row("name", ["S01", 'S"1', "S\\", "S é", "S\n", "S\ud800", "S: {"])
     def test_a_task_is_found_by_any_name(self, name: str) -> None:
         """M16."""
         others = {f"S{n:02}": Task(TaskStatus.PENDING, error='"S01": {') for n in range(2, 5)}
