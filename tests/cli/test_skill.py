@@ -12,7 +12,7 @@ import pytest
 
 from mam_core.operations.skill import CannotInstall, install, skill
 from tests.cli.conftest import Mam, environment
-from tests.support.patience import eventually
+from tests.support.patience import until_gone
 from tests.support.relays import left_behind
 
 #: An agent that does what the skill's example asks for; the real ones need an account.
@@ -54,7 +54,7 @@ def test_every_command_of_it_works(mam: Mam, tmp_path: Path) -> None:
         timeout=180,
     )
     # The relay that `publish` leaves behind goes by itself.
-    eventually(lambda: not left_behind(mam.registry), "no relay is left")
+    until_gone(lambda: left_behind(mam.registry))
     assert done.returncode == 0, done.stdout + done.stderr
     record, own = mam.ok("list", "--json").json
     assert own["last_seq"] == 1

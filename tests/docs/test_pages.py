@@ -21,7 +21,8 @@ from mam_core.errors import MamError
 from mam_core.manual.topics import topics
 from tests.docs.pages import ROOT, Command, blocks, mentions, pages
 from tests.support.brokers import processes_in
-from tests.support.patience import eventually
+from tests.support.patience import until_gone
+from tests.support.relays import none_left_behind
 from tests.support.tmux import private_tmux
 
 _SCRIPT_HEAD = """\
@@ -54,17 +55,18 @@ def test_every_command_of_a_page_does_what_the_page_says(page: Path, tmp_path: P
         environ["PWD"] = str(project)
         # As on a terminal: what is said first stands first.
         environ["PYTHONUNBUFFERED"] = "1"
-        told = subprocess.run(
-            ["bash", "-c", _SCRIPT_HEAD + "".join(parts)],
-            cwd=project,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        # What `publish` leaves behind goes by itself; with the folder it would be in our way.
-        eventually(lambda: not processes_in(project), "nobody works there any more")
+        # A relay that `publish` leaves behind would wait for a broker, and we for the relay.
+        with none_left_behind(project / ".mam" / "jobs"):
+            told = subprocess.run(
+                ["bash", "-c", _SCRIPT_HEAD + "".join(parts)],
+                cwd=project,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        until_gone(lambda: processes_in(project))
     assert (told.stdout, told.stderr) == ("", "")
     wrong = [
         words

@@ -7,9 +7,8 @@ import queue
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,8 @@ from mam_core.events.embedded import BrokerFolder, Login, free_port
 from mam_core.events.mqtt import new_client
 from mam_core.events.running import read_running
 from mam_core.events.servers import Mosquitto, Nats, Server
-from tests.support.patience import PATIENCE_SEC, eventually
+from mam_core.work.processes import pids
+from tests.support.patience import PATIENCE_SEC, eventually, until_gone
 
 #: Long enough for the slowest machine; nothing here waits for it unless it fails.
 
@@ -46,17 +46,16 @@ def embedded(registry: Path, kind: str) -> EmbeddedBroker:
 
 
 def processes_in(folder: Path) -> list[psutil.Process]:
-    """Every other process that works inside a folder: watchers and brokers do."""
+    """Every other process that works inside a folder: watchers and brokers do.
+
+    Tests ask again and again, so it reads one link of each process and nothing else.
+    """
     found = []
-    for process in psutil.process_iter():
-        try:
-            cwd = process.cwd()
-        except (psutil.Error, OSError):
-            continue
-        if process.pid != os.getpid() and Path(cwd.removesuffix(" (deleted)")).is_relative_to(
-            folder
-        ):
-            found.append(process)
+    for pid in pids():
+        with suppress(psutil.Error, OSError):
+            cwd = Path(os.readlink(f"/proc/{pid}/cwd").removesuffix(" (deleted)"))
+            if pid != os.getpid() and cwd.is_relative_to(folder):
+                found.append(psutil.Process(pid))
     return found
 
 
@@ -65,10 +64,7 @@ def nothing_left(folder: Path) -> Iterator[None]:
     """Fails when a process is left in the folder; it is ended all the same."""
     try:
         yield
-        deadline = time.monotonic() + PATIENCE_SEC
-        while processes_in(folder) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert [process.cmdline() for process in processes_in(folder)] == []
+        until_gone(lambda: processes_in(folder))
     finally:
         for process in processes_in(folder):
             process.kill()

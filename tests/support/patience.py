@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mam_core.work.processes import look
+
 if TYPE_CHECKING:
+    import psutil
     from textual.pilot import Pilot
 
 PATIENCE_SEC = 60.0
@@ -19,6 +23,20 @@ def eventually(is_so: Callable[[], Any], what: str, timeout: float = PATIENCE_SE
         assert time.monotonic() < deadline, f"not within {timeout:g} s: {what}"
         time.sleep(0.02)
     return answer
+
+
+def until_gone(find: Callable[[], list[psutil.Process]]) -> None:
+    """Wait for the end of the processes that are found, and look for others only then.
+
+    To find them, all processes of the machine are looked at: too much for every 20 ms.
+    """
+    while found := find():
+        for process in found:
+            eventually(partial(_is_gone, process.pid), f"the end of {process}")
+
+
+def _is_gone(pid: int) -> bool:
+    return look(pid) is None
 
 
 async def until(pilot: Pilot[Any], is_so: Callable[[], Any], what: str = "it comes to that") -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mam_core.config import load
 from mam_core.operations.relay import new_relay
 from mam_core.registry import Registry
 from mam_core.wiring import open_registry
+from mam_core.work.processes import pids, read_fact
 from tests.support.patience import PATIENCE_SEC, eventually
 
 #: Publishes events of one job in one process, each acknowledged by a line with its number.
@@ -59,14 +61,12 @@ def relay_in_thread(registry_path: Path) -> Iterator[None]:
 
 def left_behind(registry_path: Path) -> list[psutil.Process]:
     """The relays that publishers left behind for this registry."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            words = process.cmdline()
-        except psutil.Error:
-            continue
-        if str(registry_path) in words and any("left_relay" in word for word in words):
-            found.append(process)
+    place, found = os.fsencode(registry_path), []
+    for pid in pids():
+        words = read_fact(pid, "cmdline").split(b"\0")
+        if place in words and any(b"left_relay" in word for word in words):
+            with suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(pid))
     return found
 
 
