@@ -15,7 +15,7 @@ from tests.cli.conftest import Mam, Process, is_one_sentence
 from tests.support.rows import every_row
 from tests.support.strangers import as_nobody, python_for_nobody
 
-BAD_IDS = ["../x", "", "x" * 300, "a\0b", "a b", "a/../b", "é"]
+BAD_IDS = ["../x", "", "x" * 300, "a\0b", "a b", "a/b", "a/../b", "-", ".lock", "a.json", "é"]
 VERBS_WITH_A_JOB = [
     ["get"],
     ["status"],
@@ -43,6 +43,7 @@ def test_bad_ids(mam: Mam) -> None:
                 assert "mam: " in answer.err
                 assert "\0" not in answer.err
                 assert len(answer.err) < 400
+                assert verb != ["get"] or is_one_sentence(answer.err)
                 assert snapshot(mam.folder) == before
 
 

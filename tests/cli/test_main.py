@@ -178,6 +178,7 @@ class TestTheRegistryOption:
         (["get", "--job", "nobody99"], 1),
         (["get", "--job", "../x"], 1),
         (["status", "--job", "nobody99", "--set", "error"], 1),
+        (["status", "--job", "nobody99", "--set", "finished"], 1),
         (["status", "--job", "JOB", "--set", "nonsense"], 1),
         (["logs", "nobody99"], 1),
         (["cancel", "nobody99"], 1),

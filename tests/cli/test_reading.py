@@ -32,14 +32,6 @@ class TestGet:
             assert is_one_sentence(answer.err)
             mam.register()
 
-    @each_row("job_id", ["../x", "", "x" * 300, "a\0b", "a/b", "-", ".lock", "a.json"])
-    def test_of_a_bad_id_exits_1(self, mam: Mam, job_id: str) -> None:
-        """A10"""
-        mam.register()
-        answer = mam("get", "--job", job_id)
-        assert (answer.code, answer.out) == (1, "")
-        assert is_one_sentence(answer.err)
-
     def test_wants_exactly_one(self, mam: Mam) -> None:
         assert mam("get").code == 2
         assert mam("get", "one", "two").code == 2

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.scripts.plain import REGISTRY, SCRIPTS, registry, run, surroundings
+from tests.support.rows import every_row
 
 JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 LABEL = "tmux:claude"
@@ -34,26 +35,17 @@ class TestTheQuickReference:
         assert record["prompt"] == "정렬 문제 10개"
         assert (record["timeout_sec"], record["idle_timeout_sec"]) == (3600, 120)
 
-    def test_list_is_a_table_and_json_the_full_records(self, here: Path) -> None:
-        """E4, E5."""
+    def test_list_get_and_status(self, here: Path) -> None:
+        """E4, E5, E6, E7."""
         ids = [register(here), register(here)]
         table = registry("list", cwd=here).stdout
         assert all(job_id in table for job_id in ids)
+        assert registry("status", "--job", ids[0], "--set", "completed", cwd=here).returncode == 0
         records = json.loads(registry("list", "--json", cwd=here).stdout)
         assert [record["job_id"] for record in records] == ids
         assert all(record["schema_version"] == 1 for record in records)
-
-    def test_get_prints_one_record(self, here: Path) -> None:
-        """E6."""
-        job_id = register(here)
-        assert json.loads(registry("get", "--job", job_id, cwd=here).stdout)["job_id"] == job_id
-
-    def test_status_sets_it(self, here: Path) -> None:
-        """E7."""
-        job_id = register(here)
-        assert registry("status", "--job", job_id, "--set", "completed", cwd=here).returncode == 0
-        got = json.loads(registry("get", "--job", job_id, cwd=here).stdout)
-        assert got["status"] == "completed"
+        got = json.loads(registry("get", "--job", ids[0], cwd=here).stdout)
+        assert (got["job_id"], got["status"]) == (ids[0], "completed")
 
     def test_pick_prints_the_id_or_exits_3(self, here: Path) -> None:
         """E8, C1."""
@@ -78,26 +70,20 @@ class TestTheQuickReference:
 
 
 class TestExitCodes:
-    @pytest.mark.parametrize(
-        ("words", "code"),
-        [
-            (["get", "--job", "nobody"], 1),
-            (["status", "--job", "nobody", "--set", "completed"], 1),
-            (["status", "--job", "nobody", "--set", "finished"], 1),
-            (["get", "--job", "../x"], 1),
-            (["logs", "nobody"], 1),
-            (["pick", "--agent-session", LABEL], 3),
-            (["register", "--no-such-option"], 2),
-            (["list"], 0),
-            (["logs", "--list"], 0),
-        ],
-    )
-    def test_are_those_of_the_document(self, here: Path, words: list[str], code: int) -> None:
-        """E14, E15, E16."""
-        done = registry(*words, cwd=here)
-        assert done.returncode == code
-        assert "Traceback" not in done.stderr
-        assert code in (0, 3) or done.stderr.count("\n") == 1
+    def test_are_those_of_the_document(self, here: Path) -> None:
+        """E14, E15, E16: one call for each code; `mam` shows without a process who uses it when."""
+        with every_row() as rows:
+            for words, code in (
+                (["logs", "--list"], 0),
+                (["status", "--job", "nobody", "--set", "completed"], 1),
+                (["register", "--no-such-option"], 2),
+                (["pick", "--agent-session", LABEL], 3),
+            ):
+                with rows.row(words):
+                    done = registry(*words, cwd=here)
+                    assert done.returncode == code
+                    assert "Traceback" not in done.stderr
+                    assert code in (0, 3) or done.stderr.count("\n") == 1
 
     def test_a_bad_status_changes_nothing(self, here: Path) -> None:
         """E7, A8."""
