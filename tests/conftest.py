@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from mam_core.config import CONFIG_VARIABLE, VARIABLES
+from mam_core.pace import POLL_VARIABLE
 from tests.support import release_table
 from tests.support.clock import FakeClock
 
@@ -73,6 +74,18 @@ def _private_surroundings(_homes: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.chdir(home)
+
+
+@pytest.fixture(autouse=True)
+def _quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for the next look of a loop, here or in a process that a test starts."""
+    monkeypatch.setenv(POLL_VARIABLE, "0.02")
+
+
+@pytest.fixture
+def usual_pace(_quick_looks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests about the pauses themselves: those of the product."""
+    monkeypatch.delenv(POLL_VARIABLE)
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from mam_core.codec import dumps, loads
 from mam_core.disk import Folder, is_temp_name
 from mam_core.errors import LockTimeout, MamError, UnreadableRecord
 from mam_core.moving_in import move_in
+from mam_core.pace import paced
 from mam_core.tmux.facts import BadSessionName, NoSuchSession
 
 FOLDER = ".sessions"
@@ -243,4 +244,4 @@ def _take(fd: int, where: str) -> None:
                     f"{where}: somebody else has been starting or stopping sessions for "
                     f"{_LOCK_SEC:.0f} s"
                 ) from None
-        time.sleep(_LOOK_SEC)
+        time.sleep(paced(_LOOK_SEC))

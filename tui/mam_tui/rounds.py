@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from mam_core.pace import paced
 from mam_tui.threads import started
 
 #: A look may take this part of the time.
@@ -66,4 +67,4 @@ class Rounds:
             began = time.monotonic()
             self._look()
             self.looks += 1
-            pause_sec = max(self._pace_sec, _SHARE * (time.monotonic() - began))
+            pause_sec = max(paced(self._pace_sec), _SHARE * (time.monotonic() - began))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mam_core.errors import MamError
 from mam_core.operations.listing import HeldBack, held_back
 from mam_core.operations.panes import PaneFact, Panes
+from mam_core.pace import paced
 from mam_core.records import Status
 from mam_core.summaries import Summary
 
@@ -59,7 +60,7 @@ class StateWatch:
     def run(self, registry: Registry, stop: threading.Event) -> None:
         """Until `stop`, which must be followed by a `heard` to be noticed at once."""
         while not stop.is_set():
-            self._wake.wait(_LOOK_SEC)
+            self._wake.wait(paced(_LOOK_SEC))
             self._wake.clear()
             if stop.is_set():
                 return

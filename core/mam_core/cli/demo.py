@@ -16,6 +16,7 @@ from mam_core.cli.terminal import flush_stdout, put, say
 from mam_core.cli.usage import UsageError
 from mam_core.demo.script import MOST_JOBS
 from mam_core.operations.demo import Staged, demo, seen
+from mam_core.pace import paced
 from mam_core.safe_text import one_line
 from mam_core.wiring import open_registry
 
@@ -64,7 +65,7 @@ def _printed(args: argparse.Namespace) -> int:
                         known[row.job_id] = row.words
                         put([f"{row.job_id}  {row.words:<28}  {one_line(row.task)}"])
                 flush_stdout()
-                if wish.wait(_LOOK_SEC):
+                if wish.wait(paced(_LOOK_SEC)):
                     break
         say("the demonstration ends, and takes everything with it")
     return 0 if wish.is_keyboard() else wish.exit_code()

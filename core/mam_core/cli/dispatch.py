@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Callable
 
 from mam_core.cli.context import Context
@@ -218,8 +217,7 @@ def _sync(args: argparse.Namespace, context: Context, file: TasksFile) -> int:
         say(remote.sync(file, timeout_sec).words)
         return 0
     with until_interrupted() as wish, Syncing(file, remote, args.every, say, timeout_sec):
-        while not wish.is_set():
-            time.sleep(0.1)
+        wish.wait()
     return wish.exit_code()
 
 

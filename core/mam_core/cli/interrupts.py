@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from mam_core.pace import paced
+
 #: A sleep goes on after a signal, so this is how late we hear it.
 _LOOK_SEC = 0.1
 
@@ -28,7 +30,7 @@ class Wish:
         a wait for it would wait for itself."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.is_set() and (deadline is None or time.monotonic() < deadline):
-            time.sleep(_LOOK_SEC)
+            time.sleep(paced(_LOOK_SEC))
         return self.is_set()
 
     def is_keyboard(self) -> bool:

@@ -12,6 +12,7 @@ from mam_core.config.examples import example_of
 from mam_core.config.kinds import Kind, Setting, Table
 from mam_core.config.loading import CONFIG_VARIABLE, VARIABLES, KeyPath
 from mam_core.config.schema import TABLES
+from mam_core.pace import POLL_VARIABLE
 
 _HEAD = f"""\
 # Configuration
@@ -61,6 +62,10 @@ These variables win over every file; no other setting can be made by the environ
 | variable | setting |
 |---|---|"""
 
+_POLL = f"""\
+`{POLL_VARIABLE}` caps how long any loop of mam sleeps between two looks, in seconds: for tests and
+impatient people."""
+
 
 def page() -> str:
     return "\n".join(_lines()) + "\n"
@@ -76,6 +81,8 @@ def _lines() -> Iterator[str]:
     yield f"| `{CONFIG_VARIABLE}` | the only file that is read |"
     for variable, path in VARIABLES.items():
         yield f"| `{variable}` | `{'.'.join(path)}` |"
+    yield ""
+    yield _POLL
 
 
 def _table(name: str, table: Table) -> Iterator[str]:

@@ -18,6 +18,7 @@ from mam_core.config import Config
 from mam_core.demo import place as places
 from mam_core.demo.place import Place
 from mam_core.errors import MamError
+from mam_core.pace import paced
 from mam_core.presence import worker_of
 from mam_core.process_mark import ProcessMark
 from mam_core.sessions import SessionFolder
@@ -121,7 +122,7 @@ def _until(is_so: Callable[[], bool], seconds: float) -> bool:
     while not is_so():
         if time.monotonic() > deadline:
             return False
-        time.sleep(_LOOK_SEC)
+        time.sleep(paced(_LOOK_SEC))
     return True
 
 
@@ -139,4 +140,4 @@ def _remove(root: str) -> None:
                 raise
         else:
             return
-        time.sleep(_LOOK_SEC)
+        time.sleep(paced(_LOOK_SEC))

@@ -15,10 +15,11 @@ from collections.abc import Callable
 
 from mam_core.disk import explain
 from mam_core.events.lookout import Lookout
+from mam_core.pace import paced
 
 DEBOUNCE_MS = 100
 STEP_MS = 10
-_LOOK_MS = 500
+_LOOK_SEC = 0.5
 _ABSENT_SEC = 0.25
 
 #: The kernel keeps 16,384 notes at a time, six or so for each replaced file. After a burst of this
@@ -58,7 +59,7 @@ class DirectoryWatch(Lookout):
             if watched is None:
                 self._see(False, f"{self.path} is not there")
                 self._began.set()
-                self._stop.wait(_ABSENT_SEC)
+                self._stop.wait(paced(_ABSENT_SEC))
                 continue
             try:
                 self._watch(watched)
@@ -69,7 +70,7 @@ class DirectoryWatch(Lookout):
                 text = str(explain(problem, self.path)) if isinstance(problem, OSError) else ""
                 self._see(False, f"{text or problem}: it is looked at from time to time instead")
                 self._began.set()
-                self._stop.wait(_STALLED_SEC)
+                self._stop.wait(paced(_STALLED_SEC))
 
     def _watch(self, watched: tuple[int, int]) -> None:
         from watchfiles import watch
@@ -80,7 +81,7 @@ class DirectoryWatch(Lookout):
             watch_filter=lambda _, path: self._is_news(path),
             debounce=DEBOUNCE_MS,
             step=STEP_MS,
-            rust_timeout=_LOOK_MS,
+            rust_timeout=round(1000 * paced(_LOOK_SEC)),
             yield_on_timeout=True,
             recursive=False,
             raise_interrupt=False,

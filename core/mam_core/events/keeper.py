@@ -26,6 +26,7 @@ from mam_core.events.listeners import is_ours
 from mam_core.events.running import read_running
 from mam_core.events.servers import SERVER_LOG, NoBroker
 from mam_core.events.watcher import ENDED, KEEP, LOCK, START_LOG
+from mam_core.pace import paced
 
 _LOOK_SEC = 0.5
 _STARTS = 3
@@ -114,7 +115,7 @@ class Keeper:
                     f"the embedded broker does not answer within {self._timeout:g} s: "
                     f"{self._last_words()}"
                 )
-            self._closing.wait(pause)
+            self._closing.wait(paced(pause))
             pause = min(pause * 1.5, 0.1)
 
     def _answers(self) -> bool:
@@ -150,13 +151,13 @@ class Keeper:
         failures = 1 if self.trouble else 0
         said = str(self.trouble or "")
         since = time.monotonic()
-        while not self._closing.wait(_LOOK_SEC):
+        while not self._closing.wait(paced(_LOOK_SEC)):
             try:
                 if not self._is_down():
                     continue
                 if time.monotonic() - since > _LASTED_SEC:
                     failures = 0
-                if self._closing.wait(_PAUSES_SEC[min(failures, len(_PAUSES_SEC) - 1)]):
+                if self._closing.wait(paced(_PAUSES_SEC[min(failures, len(_PAUSES_SEC) - 1)])):
                     return
                 failures += 1
                 self._await_broker(time.monotonic() + self._timeout)

@@ -27,6 +27,7 @@ from mam_core.events.lane import Lane, Report
 from mam_core.events.lanes import Lanes, Way, way_to, where
 from mam_core.events.post import Post
 from mam_core.events.tellings import Tellings
+from mam_core.pace import paced
 from mam_core.registry import Registry
 
 #: Taken from the outbox at once; asked again when the lanes have no more than `_LOW` left.
@@ -96,7 +97,7 @@ class Relay:
                 if (words := _words(problem)) != said:
                     said = words
                     warn(f"events are not sent: {said}")
-            stop.wait(_TRY_SEC)
+            stop.wait(paced(_TRY_SEC))
 
     def drain(self, stop: Stop, *, patience_sec: float, linger_sec: float = 0.0) -> Left | None:
         """Until the outbox is empty, or no broker has taken anything for so long.
@@ -160,7 +161,7 @@ class Relay:
     def _pause(self) -> float:
         if self._has_work() or self._lanes.is_impatient():
             return 0.0
-        return _DEBT_LOOK_SEC if self._tellings.is_owing or self._held else _LOOK_SEC
+        return paced(_DEBT_LOOK_SEC if self._tellings.is_owing or self._held else _LOOK_SEC)
 
     def _ending(self, patience_sec: float, linger_sec: float) -> Callable[[], bool]:
         """When a relay that is not to live long has done its work, or cannot do it."""

@@ -16,6 +16,7 @@ from mam_core.operations.logs import history
 from mam_core.operations.output import attempts_with_output, read_output, without_escapes
 from mam_core.operations.record import record
 from mam_core.operations.why import why
+from mam_core.pace import paced
 from mam_core.records import Job, Status, check_job_id
 from mam_core.sessions import SessionFolder
 from mam_core.summaries import Summary
@@ -134,7 +135,7 @@ def _wait(ground: Ground, given: Mapping[str, Any]) -> Any:
         over = time.monotonic() >= deadline or ground.is_stopped()
         if over or all(job.is_ended for job in jobs):
             return {"ended": all(job.is_ended for job in jobs), "jobs": [_end(one) for one in jobs]}
-        time.sleep(_LOOK_SEC)
+        time.sleep(paced(_LOOK_SEC))
 
 
 def _end(job: Job) -> dict[str, Any]:

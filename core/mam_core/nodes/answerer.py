@@ -21,6 +21,7 @@ from mam_core.disk import Folder
 from mam_core.errors import MamError, StoreError
 from mam_core.nodes.announcer import SETTLE_SEC
 from mam_core.nodes.asking import Answer, BadQuestion, Question, asks_of
+from mam_core.pace import paced
 
 LOCK_NAME = ".answerer"
 
@@ -107,7 +108,7 @@ class Answerer:
             with suppress(BlockingIOError):
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
-            self._stop.wait(_TRY_LOCK_SEC)
+            self._stop.wait(paced(_TRY_LOCK_SEC))
         return False
 
     def _knows_identity(self) -> bool:
@@ -120,7 +121,7 @@ class Answerer:
                 if str(problem) != said:
                     said = str(problem)
                     warn(f"other hosts cannot ask about jobs of this one: {problem}")
-            self._stop.wait(_TRY_LOCK_SEC)
+            self._stop.wait(paced(_TRY_LOCK_SEC))
         return False
 
     def _serve(self) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from mam_core.errors import JobNotFound, MamError, TransitionRefused
 from mam_core.messages import Message, MessageKind, Stage
 from mam_core.operations.outcome import Outcome
+from mam_core.pace import paced
 from mam_core.registry import Registry
 
 #: How long a receipt is waited for; a worker looks for messages twice a second.
@@ -69,7 +70,7 @@ def delivered(registry: Registry, sent: Sequence[Sent], wait: Wait) -> list[Outc
         over = registry.clock.since_boot() >= deadline or wait.is_stopped()
         if over or all(message.is_finished for message in seen.values()):
             break
-        wait.sleep(_LOOK_SEC)
+        wait.sleep(paced(_LOOK_SEC))
     return [_told(one, seen[number], wait.timeout) for number, one in enumerate(sent)]
 
 

@@ -20,6 +20,7 @@ from mam_core.operations.cancel import cancel
 from mam_core.operations.deploy_state import Choice, Deploy, DeployRefused, Step
 from mam_core.operations.doctor import Ground
 from mam_core.operations.retry import retry
+from mam_core.pace import paced
 from mam_core.records import Status
 from mam_core.stores.base import GateKind
 from mam_core.version import __version__
@@ -217,7 +218,7 @@ class _Run:
             if len(jobs) != said:
                 said = len(jobs)
                 self._operator.tell(f"waiting for {said} running")
-            time.sleep(_LOOK_SEC)
+            time.sleep(paced(_LOOK_SEC))
 
     def _verify(self) -> str:
         """Whatever the operator's own command says, which mam that is has to be known."""

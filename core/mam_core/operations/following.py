@@ -11,6 +11,7 @@ from mam_core.errors import JobNotFound, MamError
 from mam_core.events.feed import EventHeard, Feed, Item, JobChanged, Notice, Origin
 from mam_core.operations.ending import Ending, Limits
 from mam_core.operations.endings import Endings
+from mam_core.pace import paced
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
 
@@ -61,7 +62,7 @@ def follow(
                 end(ending)
             if feed is None or not endings.left or is_stopped():
                 return endings
-            items = [item for item in feed.take(LOOK_SEC) if _is_about(item, endings)]
+            items = [item for item in feed.take(paced(LOOK_SEC)) if _is_about(item, endings)]
 
 
 def _is_about(item: Item, endings: Endings) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from mam_core.operations.notifier import Call
+from mam_core.pace import paced
 from mam_core.safe_text import clip, one_line
 
 PATIENCE_SEC = 10.0
@@ -87,7 +88,7 @@ class NotifyCommand:
         except (OSError, ValueError) as problem:
             known = isinstance(problem, OSError) and problem.strerror
             return known.lower() if known else str(problem)
-        waited, step = 0.0, 0.05
+        waited, step = 0.0, paced(0.05)
         while process.poll() is None and waited < self._patience_sec:
             if self._closing.wait(step):
                 break

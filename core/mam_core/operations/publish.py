@@ -11,6 +11,7 @@ from typing import Any
 from mam_core.config import Config
 from mam_core.errors import MamError
 from mam_core.frozen import frozen
+from mam_core.pace import paced
 from mam_core.publishing import Published
 from mam_core.record_parts import Broker
 from mam_core.registry import Registry
@@ -97,7 +98,7 @@ def wait_until_taken(registry: Registry, sent: Sent, timeout: float = WAIT_SEC) 
             raise NotTaken(
                 f"event {seq} of job {job_id} is queued: no broker has taken it in {timeout:g} s"
             )
-        time.sleep(pause)
+        time.sleep(paced(pause))
         pause = min(longest, pause * 1.5)
 
 

@@ -13,6 +13,7 @@ from mam_core.config import Config
 from mam_core.errors import ConfigError, MamError, RegistryMissing
 from mam_core.fields import check_text, parse_moment
 from mam_core.operations.side_duty import Once, side_duty
+from mam_core.pace import paced
 from mam_core.registration import checked
 from mam_core.registry import Registry
 from mam_core.schedules.due import Memory, Missed, Schedule
@@ -179,7 +180,7 @@ def _go_on(registry: Registry, config: Config, stop: threading.Event) -> None:
     schedules = named(config)
     troubles = {one.name: Once(f"schedule {one.name} is not run") for one in schedules}
     while True:
-        soonest = LOOK_SEC
+        soonest = paced(LOOK_SEC)
         for schedule in schedules:
             try:
                 at = _look(registry, config, schedule)

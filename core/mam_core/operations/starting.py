@@ -19,6 +19,7 @@ from mam_core.config import Config
 from mam_core.errors import MamError
 from mam_core.operations.sessions import by_session, is_ours
 from mam_core.own_python import own_python
+from mam_core.pace import paced
 from mam_core.presence import announced, worker_of
 from mam_core.process_mark import ProcessMark
 from mam_core.safe_text import one_line
@@ -151,7 +152,7 @@ class Starting:
             pane = by_session(self.server.panes()).get(session.name)
             if pane is not None and not pane.dead:
                 raise SessionExists(f"session {session.name} is there already, and alive")
-            time.sleep(_LOOK_SEC)  # its pane is gone: it is handing back what it had
+            time.sleep(paced(_LOOK_SEC))  # its pane is gone: it is handing back what it had
         pane = by_session(self.server.panes()).get(session.name)
         if pane is None:
             return
@@ -188,7 +189,7 @@ class Starting:
                 raise NotStarted(f"session {name} did not come up: {self._last_words(pane)}")
             if time.monotonic() > until:
                 raise NotStarted(f"session {name} did not come up within {UP_SEC:.0f} s")
-            time.sleep(_LOOK_SEC)
+            time.sleep(paced(_LOOK_SEC))
 
     def _is_alive_for_tmux(self, pane: PaneFact) -> bool:
         """Asked where its process is not to be seen: tmux may be outside of our PID namespace."""
@@ -257,5 +258,5 @@ def end_worker(mark: ProcessMark, number: signal.Signals, patience_sec: float) -
     mark.send(signal.SIGCONT)
     until = time.monotonic() + patience_sec
     while mark.is_alive and time.monotonic() < until:
-        time.sleep(_LOOK_SEC)
+        time.sleep(paced(_LOOK_SEC))
     return not mark.is_alive

@@ -12,6 +12,7 @@ from mam_core.clock import SystemClock, stamp
 from mam_core.config import Config
 from mam_core.errors import MamError, StoreError
 from mam_core.operations.sessions import Seen, SessionState, by_session, is_ours, named, sessions
+from mam_core.pace import paced
 from mam_core.presence import announced, worker_of
 from mam_core.process_mark import ProcessMark
 from mam_core.registry import Registry
@@ -66,7 +67,7 @@ def stop(
     while any(mark.is_alive for mark in workers.values()) and not is_interrupted():
         if now and time.monotonic() > deadline:
             break
-        time.sleep(_LOOK_SEC)
+        time.sleep(paced(_LOOK_SEC))
     with folder.changing():
         return [_close(folder, server, one.name, workers.get(one.name), tell) for one in wanted]
 

@@ -19,6 +19,7 @@ from mam_core.operations.following import LOOK_SEC, follow
 from mam_core.operations.on_duty import on_duty
 from mam_core.operations.public_brokers import warning_of
 from mam_core.operations.receipts import Receipts
+from mam_core.pace import paced
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
@@ -80,7 +81,7 @@ class Watch:
         with self._listening(None) as feed:
             began = heard = time.monotonic()
             while not self._is_stopped():
-                items = feed.take(LOOK_SEC)
+                items = feed.take(paced(LOOK_SEC))
                 if items:
                     self._tell(items)
                 heard = max([heard, *(i.seen_at for i in items if isinstance(i, EventHeard))])

@@ -17,6 +17,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
 
+from mam_core.pace import paced
+
 #: The end of its output that is kept.
 TAIL_BYTES = 4096
 
@@ -127,13 +129,13 @@ def _listen(process: subprocess.Popen[bytes], pipe: int, deadline: float) -> tup
         while True:
             over = _has_ended(process)
             if selector.get_map():
-                for _ in selector.select(0 if over else _LOOK_SEC):
+                for _ in selector.select(0 if over else paced(_LOOK_SEC)):
                     data = _read(pipe)
                     tail = (tail + data)[-TAIL_BYTES:]
                     if not data:
                         selector.unregister(pipe)
             elif not over:
-                time.sleep(_LOOK_SEC)
+                time.sleep(paced(_LOOK_SEC))
             if over:
                 return tail, True
             if time.monotonic() > deadline:
@@ -159,7 +161,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         _signal(process, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE_SEC
         while not _has_ended(process) and time.monotonic() < deadline:
-            time.sleep(_LOOK_SEC)
+            time.sleep(paced(_LOOK_SEC))
     _signal(process, signal.SIGKILL)
     process.wait()
 

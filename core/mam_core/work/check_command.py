@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO
 
+from mam_core.pace import paced
 from mam_core.safe_text import one_line
 
 PATIENCE_SEC = 30.0
@@ -46,8 +47,9 @@ def objection(
             known = isinstance(problem, OSError) and problem.strerror
             return f"the check {name} cannot be run: {known.lower() if known else problem}"
         deadline = time.monotonic() + patience_sec
-        while process.poll() is None and time.monotonic() < deadline and not stop.wait(_LOOK_SEC):
-            pass
+        while process.poll() is None and time.monotonic() < deadline:
+            if stop.wait(paced(_LOOK_SEC)):
+                break
         if process.poll() is None:
             # It is its group's leader and not waited for yet: the number is nobody else's.
             with suppress(ProcessLookupError, PermissionError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mam_core.clock import Clock
+from mam_core.pace import paced
 from mam_core.records import Job
 from mam_core.work.bounded_process import TAIL_BYTES
 from mam_core.work.caps import bounds_of
@@ -70,7 +71,7 @@ class Checks:
         not_started: NotStarted | None = None
         while not running.is_over:
             now = self._clock.since_boot()
-            heard = running.turn(min(_LOOK_SEC, self._hold.next_look(now), deadline - now))
+            heard = running.turn(min(paced(_LOOK_SEC), self._hold.next_look(now), deadline - now))
             for data, _ in heard.output:
                 tail = (tail + data)[-TAIL_BYTES:]
             for report in heard.reports:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from mam_core.audit import warn
 from mam_core.errors import JobNotFound, MamError, TransitionRefused
 from mam_core.leases import LeaseTerms, fence_sec
+from mam_core.pace import paced
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.work.decision import BACK_OFF, BackOff, Cause
@@ -108,7 +109,7 @@ class Hold:
     def keep(self, now: float) -> None:
         """Renew the lease when it is time to, and look whether anybody wishes something."""
         if now >= self._look_at:
-            self._look_at = now + LOOK_SEC
+            self._look_at = now + paced(LOOK_SEC)
             self._look()
         if now >= self._beat_at:
             self._beat_at = now + self._terms.heartbeat_sec
@@ -133,7 +134,7 @@ class Hold:
         except (TransitionRefused, JobNotFound) as problem:
             self.stop(Cause.TAKEN, problem.message)
         except (MamError, OSError) as problem:
-            self._beat_at = now + min(_AGAIN_SEC, self._terms.heartbeat_sec)
+            self._beat_at = now + min(paced(_AGAIN_SEC), self._terms.heartbeat_sec)
             warn(f"the lease of job {self.job.job_id} is not renewed: {problem}")
 
     def _renew(self, now: float) -> None:

@@ -20,6 +20,7 @@ from mam_core.audit import AuditEvent
 from mam_core.clock import Clock
 from mam_core.errors import JobNotFound, MamError, TransitionRefused, UnreadableRecord
 from mam_core.leases import FENCED_SEC
+from mam_core.pace import paced
 from mam_core.record_parts import Lease
 from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
@@ -262,7 +263,7 @@ class Sweep:
         while thread.is_alive() and not self._is_stopped():
             if (left := deadline - time.monotonic()) <= 0:
                 return
-            thread.join(min(left, _LOOK_SEC))
+            thread.join(min(left, paced(_LOOK_SEC)))
 
     def _condemn(self, lost: _Lost) -> _Lost:
         """Write down that its processes are ended, then end them in a thread of their own.

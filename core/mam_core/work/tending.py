@@ -18,6 +18,7 @@ from mam_core.agents.streams.events import Pace, Told, told
 from mam_core.audit import warn
 from mam_core.errors import JobNotFound, MamError, TransitionRefused
 from mam_core.events.event import EventName
+from mam_core.pace import paced
 from mam_core.records import Job
 from mam_core.registry import Registry
 from mam_core.work.activity import Activity, over_budget
@@ -110,7 +111,7 @@ class Tending:
     def _pause(self) -> float:
         now = self._clock.since_boot()
         look_sec = _REST_SEC if self._dialogue and self._dialogue.is_resting else _LOOK_SEC
-        return min(look_sec, self._hold.next_look(now), self._patience.next_look(now))
+        return min(paced(look_sec), self._hold.next_look(now), self._patience.next_look(now))
 
     # -- what comes ------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from mam_core.clock import parse_stamp, stamp
 from mam_core.errors import JobNotFound, MamError, TransitionRefused
 from mam_core.events.event import Event, EventName
 from mam_core.events.missed import find
+from mam_core.pace import paced
 from mam_core.records import Job, Reason
 from mam_core.registry import Registry
 from mam_core.stores.base import GateKind
@@ -105,7 +106,7 @@ class Voice:
         while (job := self._tried(decision, told)) is None:
             if is_stopping():
                 return None
-            time.sleep(_RETRY_SEC)
+            time.sleep(paced(_RETRY_SEC))
         self._ring()
         words = f"{job.status} ({job.reason})" if job.reason else str(job.status)
         self.mention(": ".join(filter(None, (words, decision.detail))))

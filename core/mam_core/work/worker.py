@@ -22,6 +22,7 @@ from mam_core.audit import warn
 from mam_core.errors import MamError
 from mam_core.events.public_brokers import public_warning
 from mam_core.leases import LeaseTerms
+from mam_core.pace import paced
 from mam_core.process_mark import ProcessMark
 from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
@@ -131,7 +132,7 @@ class Worker:
         for slot in slots:
             slot.start()
         while any(slot.is_alive() for slot in slots):
-            time.sleep(_LOOK_SEC)
+            time.sleep(paced(_LOOK_SEC))
 
     @property
     def running(self) -> tuple[str, ...]:
@@ -181,7 +182,7 @@ class Worker:
             if str(problem) != self._said:
                 self._said = str(problem)
                 warn(f"no job can be claimed: {problem}")
-            return None, _TROUBLE_SEC
+            return None, paced(_TROUBLE_SEC)
         self._said = ""
         if job is not None:
             with self._count:
@@ -191,7 +192,7 @@ class Worker:
             return None, None
         if self._work.until is Until.DRAINED and self._is_drained(registry):
             return None, None
-        return None, _IDLE_SEC
+        return None, paced(_IDLE_SEC)
 
     def _is_drained(self, registry: Registry) -> bool:
         """None can be claimed now, and none that runs could bring another."""
@@ -250,7 +251,7 @@ class Worker:
             self.ran += 1
             self.failed += ended is None or ended.status is not Status.COMPLETED
         if could_not_begin:
-            self._sleep(_TROUBLE_SEC)
+            self._sleep(paced(_TROUBLE_SEC))
 
     def _attempted(self, registry: Registry, job: Job, number: int) -> tuple[Job | None, bool]:
         """The job afterwards, and whether it is this host that was not up to it."""

@@ -15,6 +15,7 @@ from mam_core.agents.channels import Reader
 from mam_core.agents.judging import Judge
 from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.clock import Clock
+from mam_core.pace import paced
 from mam_core.work.agent_input import AgentDoesNotRead
 from mam_core.work.live.pane import Pane
 from mam_core.work.live.paste_mode import PasteMode
@@ -124,7 +125,7 @@ class LiveAgent:
         if heard.output:
             self._printed_at, self.has_printed = now, True
         if now >= self._look_at:
-            self._look_at = now + _LOOK_SEC
+            self._look_at = now + paced(_LOOK_SEC)
             signs += self._reader.look(self._clock.now())
         return Moment(signs, heard.reports, bool(heard.output), typed)
 
@@ -146,7 +147,7 @@ class LiveAgent:
         """End its whole tree, and wait for that."""
         while not self.is_over:
             self.stop(grace_sec)
-            self.turn(_LOOK_SEC)
+            self.turn(paced(_LOOK_SEC))
             meanwhile()
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from mam_core.agents.screens import ScreenReading
 from mam_core.agents.signs import AgentState, Sign
+from mam_core.pace import paced
 from mam_core.safe_text import clip, one_line
 from mam_core.tmux.facts import Hand, TmuxFailed
 from mam_core.work.live.turn import is_own_word
@@ -124,7 +125,7 @@ class Delivery:
             return self.step
         if self.step is not self._seen_step:
             self._seen_step, self._seen_at = self.step, now
-        self._look_at = now + (LOOK_SEC if now - self._seen_at < _SOON_SEC else _SELDOM_SEC)
+        self._look_at = now + paced(LOOK_SEC if now - self._seen_at < _SOON_SEC else _SELDOM_SEC)
         reading = self._read()
         if self.step is Step.READY:
             self._begin(reading, now, quiet_sec, is_working)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from mam_core.agents.screens import ScreenReading, keys_for
 from mam_core.agents.signs import AgentState, Sign
 from mam_core.messages import Message, MessageKind, Receipt, Stage
+from mam_core.pace import paced
 from mam_core.safe_text import clip, one_line
 from mam_core.tmux.facts import TmuxFailed, UnsafePaste
 from mam_core.work.live.agent import LiveAgent
@@ -82,7 +83,7 @@ class Errands:
             return False
         if now < self._look_at:
             return False
-        self._look_at = now + LOOK_SEC
+        self._look_at = now + paced(LOOK_SEC)
         if self._delivery is not None:
             return self._say(self._message, self._delivery, now)
         if self._message.kind is MessageKind.ANSWER:

@@ -13,6 +13,7 @@ from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.agents.streams.events import Told
 from mam_core.clock import Clock
 from mam_core.events.event import EventName
+from mam_core.pace import paced
 from mam_core.work.live.agent import LiveAgent
 from mam_core.work.live.session import LiveSession
 from mam_core.work.patience import Patience
@@ -51,7 +52,7 @@ class Witness:
         """What is believed now; told if it is new."""
         judge, moment = self._agent.judge, self._clock.now()
         if now >= self._screen_at and judge.wants_screen(moment):
-            self._screen_at = now + _SCREEN_SEC
+            self._screen_at = now + paced(_SCREEN_SEC)
             # Also a screen that says nothing: the judge then need not ask for the next one.
             judge.hear(self._session.read().sign(moment))
         return self.show(now)
@@ -111,7 +112,7 @@ class Witness:
     def _question(self, now: float) -> str:
         """Some channels say only that there is one; its words are on the screen."""
         if not self._words and now >= self._words_at:
-            self._words_at = now + _SCREEN_SEC
+            self._words_at = now + paced(_SCREEN_SEC)
             reading = self._session.read()
             self._words = reading.words if reading.dialog is not None else ""
         return self._words

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from mam_core.agents.profiles import Profile
 from mam_core.audit import warn
 from mam_core.errors import MamError
+from mam_core.pace import paced
 from mam_core.records import Job
 from mam_core.registry import Registry
 from mam_core.work.attempt import Attempt
@@ -77,4 +78,4 @@ class LiveWorker(Worker):
             if self._session.agent is not None:
                 self._session.wait(left, self._work.grace_sec)
             else:
-                time.sleep(min(_LOOK_SEC, left))
+                time.sleep(min(paced(_LOOK_SEC), left))
