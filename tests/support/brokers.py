@@ -126,6 +126,10 @@ class Ear:
         self.client.disconnect()
         self.client.loop_stop()
 
+    def is_back(self) -> None:
+        """Waits for the next welcome: until it is read, the lost connection still looks alive."""
+        self._check("connect")
+
     def subscribe(self, topic: str) -> None:
         self.client.subscribe(topic, qos=1)
         self._check("sub")
