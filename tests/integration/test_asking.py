@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ import pytest
 from mam_core.config import load
 from mam_core.errors import MamError
 from mam_core.events.keeper import Keeper
+from mam_core.nodes import answerer
 from mam_core.nodes.answerer import Answerer, Identity
 from mam_core.nodes.asking import MAX_ANSWER_BYTES, Answer, NoAnswer, Question, asks_of
 from mam_core.operations import elsewhere
@@ -25,7 +26,7 @@ from mam_core.operations.verify import verify
 from mam_core.registry import Registry
 from mam_core.wiring import client_for, open_registry, realm_key
 from tests.support.brokers import embedded, kill_server
-from tests.support.patience import eventually
+from tests.support.patience import PATIENCE_SEC, eventually
 from tests.support.working import LABEL, Workshop
 
 HERE, THERE = "oak", "elm"
@@ -54,6 +55,20 @@ def line(shop: Workshop, broker: Keeper) -> Iterator[Elsewhere]:
     asks.close()
 
 
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who answers here does so at once; a worker waits first whether it works for longer."""
+    monkeypatch.setattr(answerer, "SETTLE_SEC", 0.0)
+
+
+@contextmanager
+def answers_there(shop: Workshop, there: Registry) -> Iterator[Answerer]:
+    """From now on, the other host answers."""
+    with answering(there, str(shop.path), shop.config) as answers:
+        assert answers.listens.wait(PATIENCE_SEC)
+        yield answers
+
+
 def test_what_an_attempt_printed_comes_in_pieces(
     shop: Workshop, there: Registry, line: Elsewhere
 ) -> None:
@@ -61,7 +76,7 @@ def test_what_an_attempt_printed_comes_in_pieces(
     job = job.evolve(node=THERE)
     assert is_elsewhere(shop.registry, job)
     assert not is_elsewhere(shop.registry, job.evolve(node=HERE))
-    with answering(there, str(shop.path), shop.config):
+    with answers_there(shop, there):
         printed = eventually(lambda: _or_none(lambda: line.output(shop.registry, job)), "an answer")
         assert printed.attempts == (1,)
         assert printed.attempt == 1
@@ -81,7 +96,7 @@ def test_why_is_asked_of_the_host_that_knows(
     job = there.claim(LABEL)
     assert job is not None
     assert job.node == THERE
-    with answering(there, str(shop.path), shop.config):
+    with answers_there(shop, there):
         told = eventually(lambda: _or_none(lambda: line.why(shop.registry, job)), "an answer")
     assert any("unsupervised" in sentence for sentence in told)
 
@@ -108,12 +123,15 @@ def test_a_host_that_is_not_there_is_not_waited_for_long(
 
 
 def test_the_line_comes_back_with_its_broker(
-    shop: Workshop, there: Registry, line: Elsewhere
+    shop: Workshop, there: Registry, line: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
-    with answering(there, str(shop.path), shop.config):
+    monkeypatch.setattr(elsewhere, "PATIENCE_SEC", 1.0)  # a question may go to the dead one
+    with answers_there(shop, there) as answers:
         eventually(lambda: _or_none(lambda: line.output(shop.registry, job)), "an answer")
+        answers.listens.clear()
         kill_server(shop.path)
+        assert answers.listens.wait(PATIENCE_SEC)
         eventually(
             lambda: _or_none(lambda: line.output(shop.registry, job)),
             "an answer by the next broker",
@@ -124,13 +142,14 @@ def test_of_two_on_one_host_one_answers_and_the_other_takes_over(
     shop: Workshop, there: Registry, line: Elsewhere
 ) -> None:
     job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
-    with ExitStack() as first, answering(there, str(shop.path), shop.config):
-        first.enter_context(answering(there, str(shop.path), shop.config))
-        eventually(lambda: _or_none(lambda: line.output(shop.registry, job)), "an answer")
-        first.close()
-        eventually(
-            lambda: _or_none(lambda: line.output(shop.registry, job)), "an answer by the other"
-        )
+    with ExitStack() as first:
+        first.enter_context(answers_there(shop, there))
+        with answering(there, str(shop.path), shop.config) as other:
+            assert line.output(shop.registry, job)
+            assert not other.listens.is_set()
+            first.close()
+            assert other.listens.wait(PATIENCE_SEC)
+            assert line.output(shop.registry, job), "by the other"
 
 
 def test_rubbish_and_forgeries_are_dropped_and_counted(
@@ -139,7 +158,7 @@ def test_rubbish_and_forgeries_are_dropped_and_counted(
     job = shop.run(shop.agent("quick", "behaves")).evolve(node=THERE)
     stranger = client_for(str(shop.path), shop.config)
     stranger.reach()
-    with answering(there, str(shop.path), shop.config) as answers:
+    with answers_there(shop, there) as answers:
         eventually(lambda: _or_none(lambda: line.output(shop.registry, job)), "an answer")
         for payload in (b"", b"{", b"x" * 100_000, b'{"kind": "output", "sig": "00"}'):
             stranger.publish(asks_of(there.store.realm, THERE), payload, 1).wait_for_publish(30)
@@ -190,7 +209,7 @@ def test_a_question_that_is_sent_again_is_answered_once(
     listens.on_message = lambda _client, _data, message: heard.append(message.payload)
     listens.on_connect = lambda *_: listens.subscribe((topic, 1))
     listens.loop_start()
-    with answering(there, str(shop.path), shop.config) as answers:
+    with answers_there(shop, there) as answers:
         eventually(
             lambda: _or_none(lambda: line.output(shop.registry, job)) and heard, "one was heard"
         )
@@ -224,6 +243,7 @@ def test_a_host_without_a_folder_of_its_own_answers_too(
         lambda asked: {"lines": [asked.job_id]},
     )
     with answers:
+        assert answers.listens.wait(PATIENCE_SEC)
         seen = eventually(lambda: _or_none(lambda: line.screen(shop.registry, job)), "an answer")
     assert seen == [job.job_id]
 
@@ -238,13 +258,17 @@ def test_a_host_that_works_before_there_is_a_job_answers_about_the_first(
     asks = Elsewhere(path, config)
     with open_registry(path, config=config) as there:
         there.node = THERE
-        with answering(there, path, config), open_registry(path, config=config) as here:
+        with (
+            answering(there, path, config) as answers,
+            open_registry(path, config=config) as here,
+        ):
             here.node = HERE
             eventually(lambda: here.store.secret, "the registry is made, and has a key")
             request = {"prompt": "true", "agent": "shell", "agent_session": LABEL}
             here.register([request])
             job = there.claim(LABEL)
             assert job is not None
+            assert answers.listens.wait(PATIENCE_SEC)
             told = eventually(lambda: _or_none(lambda: asks.why(here, job)), "an answer")
         assert any("unsupervised" in sentence for sentence in told)
     asks.close()

@@ -224,7 +224,7 @@ class TestTheFolder:
             assert not listener.feed.state.directory_up
             job_id = add(station.registry)
             listener.until(lambda: listener.changes(job_id), "the first job")
-            assert listener.notices(NoticeKind.DIRECTORY_BACK)
+            listener.until(lambda: listener.notices(NoticeKind.DIRECTORY_BACK), "it is there")
             assert listener.feed.state.directory_up
 
     def test_a_removed_folder_is_said_and_its_return_too(self, station: Station) -> None:

@@ -155,7 +155,8 @@ class TestABrokerThatDies:
                 for job_id in jobs:
                     registry.publish(job_id, "progress")
             registry.store.outbox.ring()
-            time.sleep(0.5)
+            outbox = registry.store.outbox
+            eventually(lambda: False in outbox.lanes().values(), "the relay finds no broker")
             assert [published(registry, job_id) for job_id in jobs] == [[], [], []]
             assert len(waiting(registry)) == 150
             with embedded(home, kind).ensure_running():
@@ -360,15 +361,27 @@ class TestWhatBreaks:
         assert any("not in its log" in record.message for record in caplog.records)
 
     def test_a_line_that_could_not_be_written_is_written_later(
-        self, home: Path, broker: Keeper, registry: Registry
+        self,
+        home: Path,
+        broker: Keeper,
+        registry: Registry,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        tries: list[bool] = []
+
+        def pay(self: tellings.Tellings) -> bool:
+            tries.extend([True] * self.is_owing)
+            return real_pay(self)
+
+        real_pay = tellings.Tellings.pay
+        monkeypatch.setattr(tellings.Tellings, "pay", pay)
         job_id = add(registry)
         registry.publish(job_id, "progress")
         history = Path(registry.store.audit.path)
         history.rename(history.with_name("away"))
         history.write_text("in the way")
         with relay_in_thread(home):
-            time.sleep(1.0)
+            eventually(lambda: len(tries) >= 3, "it is tried again and again")
             assert waiting(registry) == [(job_id, 1)], "kept until it is told"
             history.unlink()
             history.with_name("away").rename(history)

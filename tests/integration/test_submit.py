@@ -141,7 +141,7 @@ class TestListeningFirst:
         self, shop: Workshop, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def slow(subscription: Subscription) -> tuple[str, bool]:
-            time.sleep(1.5)
+            time.sleep(0.7)
             return quick(subscription)
 
         quick = Subscription._listen
@@ -182,7 +182,7 @@ class TestSession:
         steps: list[str] = []
 
         def listen(self: Feed) -> Feed:
-            time.sleep(2)  # a worker looks for jobs twice a second
+            time.sleep(0.3)  # a worker looks for jobs every 20 ms
             steps.append(jobs(shop)[0].status)
             feed = real_listen(self)
             steps.append("we listen")

@@ -26,9 +26,7 @@ from mam_core.events.servers import Mosquitto, Nats, Server
 from mam_core.work.processes import pids
 from tests.support.patience import PATIENCE_SEC, eventually, until_gone
 
-#: Long enough for the slowest machine; nothing here waits for it unless it fails.
-
-LINGER_SEC = 0.2
+LINGER_SEC = 0.05
 
 SERVERS: dict[str, Server] = {"nats": Nats(), "mosquitto": Mosquitto()}
 

@@ -36,15 +36,19 @@ class FakeProc:
         self._swapped += swapped
         # The first four are busy, idle and waiting for a disk are not.
         stat = f"cpu  {self._busy - 30} 10 20 {self._idle - 40} 40 0 0 0 5 5\ncpu0 1 2 3 4 5 6 7\n"
-        (self._folder / "stat").write_text(stat)
+        self._put("stat", stat)
         free = round(TOTAL * (100 - memory) / 100) // 1024
         words = f"MemTotal: {TOTAL // 1024} kB\nMemFree: 1 kB\nMemAvailable: {free} kB\n"
-        (self._folder / "meminfo").write_text(words)
-        (self._folder / "loadavg").write_text(f"{load} 1.00 1.00 1/100 99\n")
-        (self._folder / "vmstat").write_text(
-            f"nr_free_pages 5\npswpin 7\npswpout {self._swapped}\noom_kill 0\n"
-        )
+        self._put("meminfo", words)
+        self._put("loadavg", f"{load} 1.00 1.00 1/100 99\n")
+        self._put("vmstat", f"nr_free_pages 5\npswpin 7\npswpout {self._swapped}\noom_kill 0\n")
         return self
+
+    def _put(self, name: str, text: str) -> None:
+        """At once, as the kernel does it: a gauge on another thread may be reading."""
+        made = self._folder / f"{name}.new"
+        made.write_text(text)
+        made.rename(self._folder / name)
 
     def look(self) -> Figures | None:
         return self.gauge.look()

@@ -46,6 +46,7 @@ class Voice(Protocol):
     """The part of paho's client that answering needs."""
 
     on_connect: Any
+    on_subscribe: Any
     on_message: Any
 
     def subscribe(self, topic: Any) -> Any: ...
@@ -78,6 +79,7 @@ class Answerer:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mam-answerer", daemon=True)
         self.dropped = 0
+        self.listens = threading.Event()  #: questions from now on are answered
 
     def __enter__(self) -> Answerer:
         self._thread.start()
@@ -127,6 +129,7 @@ class Answerer:
     def _serve(self) -> None:
         client = self._connect()
         client.on_connect = lambda *_: client.subscribe((asks_of(self._realm, self._node), 1))
+        client.on_subscribe = lambda *_: self.listens.set()
         client.on_message = lambda _client, _data, message: self._take(message.payload)
         client.loop_start()
         try:

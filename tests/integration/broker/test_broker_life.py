@@ -30,6 +30,7 @@ from mam_core.events.embedded import (
     with_login,
 )
 from mam_core.events.handshake import ACCEPTED, connack
+from mam_core.events.keeper import Keeper
 from mam_core.events.servers import Mosquitto, Nats, NoBroker, Program
 from mam_core.events.watcher import RUNNING
 from mam_core.process_mark import ProcessMark
@@ -249,12 +250,25 @@ class TestBack:
         eventually(lambda: processes_in(registry) == [], "the broker ends")
 
     def test_a_folder_that_was_removed_is_said_once_and_the_broker_still_ends(
-        self, nats: EmbeddedBroker, registry: Path, caplog: pytest.LogCaptureFixture
+        self,
+        nats: EmbeddedBroker,
+        registry: Path,
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        looks: list[None] = []
+
+        def is_down(self: Keeper) -> bool:
+            looks.append(None)
+            return look(self)
+
+        look = Keeper._is_down
+        monkeypatch.setattr(Keeper, "_is_down", is_down)
         with nats.ensure_running():
             shutil.rmtree(registry, ignore_errors=True)
             eventually(lambda: caplog.records, "it is said")
-            time.sleep(1.2)
+            looks.clear()
+            eventually(lambda: len(looks) >= 5, "it is looked for again and again")
             assert len(caplog.records) == 1
         eventually(lambda: processes_in(registry) == [], "the broker ends")
 
