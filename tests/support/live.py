@@ -115,6 +115,10 @@ class LiveShop(Workshop):
         """A job whose prompt is these lines."""
         return self.add(AGENT, "\n".join(lines) + "\n", **fields)
 
+    def let_go(self) -> None:
+        """What works ``until go`` is through with that."""
+        (self.workdir / "go").touch()
+
     # -- the pane --------------------------------------------------------------------------
 
     def tmux(self, *words: str) -> str:
@@ -188,6 +192,10 @@ class LiveShop(Workshop):
 
     def send(self, job_id: str, kind: MessageKind, text: str = "") -> Message:
         return self.until_receipt(job_id, self.registry.send(job_id, kind, text))
+
+    def until_submitted(self, job_id: str, message: Message) -> None:
+        """It was sent off by Enter; whether it is taken shows later."""
+        eventually(lambda: Stage.SUBMITTED in self.receipts(job_id, message), "Enter was pressed")
 
     def receipts(self, job_id: str, message: Message) -> list[Stage]:
         lines = self.audit(job_id, "message_receipt")

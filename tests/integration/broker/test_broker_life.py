@@ -251,7 +251,6 @@ class TestBack:
 
     def test_a_folder_that_was_removed_is_said_once_and_the_broker_still_ends(
         self,
-        nats: EmbeddedBroker,
         registry: Path,
         caplog: pytest.LogCaptureFixture,
         monkeypatch: pytest.MonkeyPatch,
@@ -264,6 +263,10 @@ class TestBack:
 
         look = Keeper._is_down
         monkeypatch.setattr(Keeper, "_is_down", is_down)
+        # Without its folder it does not end by itself.
+        nats = EmbeddedBroker(
+            str(registry), servers=(server("nats"),), linger_sec=LINGER_SEC, grace_sec=0.5
+        )
         with nats.ensure_running():
             shutil.rmtree(registry, ignore_errors=True)
             eventually(lambda: caplog.records, "it is said")

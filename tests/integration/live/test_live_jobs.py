@@ -103,8 +103,10 @@ class TestJobAfterJob:
     ) -> None:
         """At last the screen shows that the prompt was taken; it alone ends no job."""
         shop.stand_in("--mute", stream="plain")
-        job_id = shop.order("work 3", "publish completed")
+        job_id = shop.order("until go", "publish completed")
         shop.open()
+        eventually(lambda: "accepted" in shop.stages(job_id), "it was taken")
+        shop.let_go()
         assert shop.ended(job_id).detail == "by hand"
         assert shop.audit(job_id, "prompt_delivery")[-1]["shown"].startswith("screen: ")
 
@@ -112,10 +114,12 @@ class TestJobAfterJob:
         """A mute agent's screen is looked at all the time, by one client that lasts."""
         shop.stand_in("--mute", stream="plain")
         started = shop.counted_tmux()
-        job_id = shop.order("work 4", "publish completed")
+        job_id = shop.order("until go", "publish completed")
         shop.open()
+        shop.until_state(job_id, "working")
+        eventually(lambda: "accepted" in shop.stages(job_id), "it was taken")
+        shop.let_go()
         assert shop.ended(job_id).status is Status.COMPLETED
-        assert "working" in [state for state, _ in shop.states(job_id)]
         lines = started.read_text().splitlines()
         assert sum("attach-session" in line for line in lines) == 1
         assert not any("capture-pane" in line for line in lines)
@@ -127,12 +131,13 @@ class TestJobAfterJob:
     ) -> None:
         """Neither rules nor a channel: what it does after the first Enter, nobody can see."""
         shop.agent("unknown", "interactive", "--mute", mode="interactive")
-        job_id = shop.add("unknown", "work 8\npublish completed\n")
+        job_id = shop.add("unknown", "until go\npublish completed\n")
         shop.open(agent="unknown")
         shop.until_state(job_id, "waiting", "nothing shows whether it was taken")
         refused = shop.send(job_id, MessageKind.SAY, "and then rest")
         assert refused.stage is Stage.REFUSED
         assert "the prompt of its job is not taken yet" in refused.words
+        shop.let_go()
         assert shop.ended(job_id).detail == "by hand"
         lines = shop.audit(job_id, "prompt_delivery")
         assert [line["stage"] for line in lines] == ["typed", "submitted", "unsubmitted"]
@@ -202,11 +207,13 @@ class TestTalking:
     ) -> None:
         """That it works shows nothing: it did so before. Enter is pressed until the text goes."""
         shop.stand_in()
-        job_id = shop.order("work 4")
+        job_id = shop.order("until go")
         shop.open()
         shop.until_state(job_id, "working")
-        said = shop.send(job_id, MessageKind.SAY, "and then rest")
-        assert said.stage is Stage.ACCEPTED
+        said = shop.registry.send(job_id, MessageKind.SAY, "and then rest")
+        shop.until_submitted(job_id, said)
+        shop.let_go()
+        assert shop.until_receipt(job_id, said).stage is Stage.ACCEPTED
         shop.until_shown("you said: and then rest")
         assert shop.ended(job_id).status is Status.COMPLETED
 
@@ -214,16 +221,18 @@ class TestTalking:
     def test_two_lines_are_one_text_or_none(self, shop: LiveShop, options: tuple[str, ...]) -> None:
         """Without a paste that is one, each line end would send off what stands before it."""
         shop.stand_in(*options)
-        job_id = shop.order("work 4")
+        job_id = shop.order("until go")
         shop.open()
         shop.until_state(job_id, "working")
-        said = shop.send(job_id, MessageKind.SAY, "one thing\nand another")
         if options:
-            assert said.stage is Stage.REFUSED
-            assert "say it in one line" in said.words
-            assert shop.send(job_id, MessageKind.SAY, "one thing").stage is Stage.ACCEPTED
-        else:
-            assert said.stage is Stage.ACCEPTED
+            refused = shop.send(job_id, MessageKind.SAY, "one thing\nand another")
+            assert refused.stage is Stage.REFUSED
+            assert "say it in one line" in refused.words
+        words = "one thing" if options else "one thing\nand another"
+        said = shop.registry.send(job_id, MessageKind.SAY, words)
+        shop.until_submitted(job_id, said)
+        shop.let_go()
+        assert shop.until_receipt(job_id, said).stage is Stage.ACCEPTED
         assert shop.ended(job_id).status is Status.COMPLETED
         assert "prompt 2: one thing" in shop.screen()
         assert "prompt 3" not in shop.screen()

@@ -4,9 +4,9 @@
 [--exit CODE] WORD …``
 
 It reads the file that the pasted line names, and does what its lines say: ``say TEXT``,
-``work SECONDS``, ``ask QUESTION``, ``publish EVENT``, ``write FILE TEXT``, ``child``,
-``fail WORDS``, ``die CODE``. A text without a file is a prompt, too: it is repeated. It
-reports its state by OSC 7501 as codex does, unless it is mute.
+``work SECONDS``, ``until FILE`` (work until it is there), ``ask QUESTION``, ``publish EVENT``,
+``write FILE TEXT``, ``child``, ``fail WORDS``, ``die CODE``. A text without a file is a prompt,
+too: it is repeated. It reports its state by OSC 7501 as codex does, unless it is mute.
 """
 
 import argparse
@@ -180,6 +180,9 @@ class Agent:
                 self.say(rest)
             elif verb == "work":
                 self.rest(float(rest))
+            elif verb == "until":
+                while not os.path.exists(rest):
+                    self.rest(0.05)
             elif verb == "ask":
                 self.report("blocked")
                 answer = self.choose(rest)
