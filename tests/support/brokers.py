@@ -20,6 +20,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from mam_core.events.broker import EmbeddedBroker
 from mam_core.events.connection import Connection
 from mam_core.events.embedded import BrokerFolder, Login, free_port
+from mam_core.events.keeper import Keeper
 from mam_core.events.mqtt import new_client
 from mam_core.events.running import read_running
 from mam_core.events.servers import Mosquitto, Nats, Server
@@ -91,6 +92,19 @@ def kill_watcher(registry: Path) -> int:
     assert running is not None
     assert running.watcher.send(signal.SIGKILL)
     return running.watcher.pid
+
+
+def keepers_looks(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Grows with every look of a keeper in this process."""
+    looks: list[None] = []
+
+    def is_down(self: Keeper) -> bool:
+        looks.append(None)
+        return look(self)
+
+    look = Keeper._is_down
+    monkeypatch.setattr(Keeper, "_is_down", is_down)
+    return looks
 
 
 class Heard(Exception):

@@ -30,7 +30,6 @@ from mam_core.events.embedded import (
     with_login,
 )
 from mam_core.events.handshake import ACCEPTED, connack
-from mam_core.events.keeper import Keeper
 from mam_core.events.servers import Mosquitto, Nats, NoBroker, Program
 from mam_core.events.watcher import RUNNING
 from mam_core.process_mark import ProcessMark
@@ -39,6 +38,7 @@ from tests.support.brokers import (
     LINGER_SEC,
     Ear,
     embedded,
+    keepers_looks,
     kill_server,
     kill_watcher,
     nothing_left,
@@ -255,14 +255,7 @@ class TestBack:
         caplog: pytest.LogCaptureFixture,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        looks: list[None] = []
-
-        def is_down(self: Keeper) -> bool:
-            looks.append(None)
-            return look(self)
-
-        look = Keeper._is_down
-        monkeypatch.setattr(Keeper, "_is_down", is_down)
+        looks = keepers_looks(monkeypatch)
         # Without its folder it does not end by itself.
         nats = EmbeddedBroker(
             str(registry), servers=(server("nats"),), linger_sec=LINGER_SEC, grace_sec=0.5

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import threading
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from mam_core.events.embedded import BrokerFolder, Role, address, credentials, w
 from mam_core.events.handshake import ACCEPTED, connack
 from mam_core.record_parts import Broker
 from mam_core.wiring import client_for, open_registry
-from tests.support.brokers import nothing_left
+from tests.support.brokers import keepers_looks, nothing_left
 from tests.support.jobs import add
 from tests.support.patience import eventually
 from tests.support.watching import Site
@@ -39,7 +38,7 @@ class TestAnotherRegistryAtItsPlace:
     ) -> None:
         with broker.ensure_running():
             old = broker.status()
-            shutil.rmtree(registry)
+            eventually(partial(_removed, registry), "nobody makes a file in it any more")
             registry.mkdir(mode=0o700)
             new = eventually(
                 lambda: (now := broker.status()).running and now.pid != old.pid and now,
@@ -50,12 +49,18 @@ class TestAnotherRegistryAtItsPlace:
         eventually(lambda: not broker.status().running, "it ends with its keeper")
 
     def test_one_that_is_only_moved_keeps_its_own(
-        self, broker: EmbeddedBroker, registry: Path, tmp_path: Path
+        self,
+        broker: EmbeddedBroker,
+        registry: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        looks = keepers_looks(monkeypatch)
         with broker.ensure_running():
             before = broker.status()
             registry.rename(tmp_path / "aside")
-            threading.Event().wait(1.2)  # a keeper looks twice a second
+            looks.clear()
+            eventually(lambda: len(looks) >= 3, "its keeper has looked again and again")
             assert not registry.exists()
             (tmp_path / "aside").rename(registry)
             assert broker.status().pid == before.pid
