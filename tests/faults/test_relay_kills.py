@@ -148,7 +148,7 @@ def _fill_up(disk: Path, port: int, login: object) -> None:
             except OSError:
                 pass
             registry.store.outbox.ring()
-            time.sleep(1.0)
+            time.sleep(0.3)  # it tries every 20 ms
             ballast.unlink()
             file.truncate(0)
             until_empty(registry)
