@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,6 +88,12 @@ class AuditLog:
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
         self._root: Folder | None = None
+        #: Also a root that was replaced: another thread may be at work in it.
+        self._opened = ExitStack()
+
+    def close(self) -> None:
+        self._root = None
+        self._opened.close()
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -285,7 +292,7 @@ class AuditLog:
 
     def _open_root(self, *, create: bool = False) -> Folder:
         if self._root is None or not self._root.is_present():
-            self._root = Folder.open(self.path, create=create)
+            self._root = self._opened.enter_context(Folder.open(self.path, create=create))
         return self._root
 
     def _read_json(self, job_id: str, name: str) -> dict[str, Any] | None:

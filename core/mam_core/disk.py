@@ -11,7 +11,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from mam_core.errors import StoreError, SyncFailed, UnsafePath
@@ -84,8 +85,11 @@ class Folder:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
+        """Whoever opened it should have closed it: warned of, as Python does for its own files."""
+        if self.fd >= 0:
+            self.close()
+            _warn(f"unclosed folder {self.path}", ResourceWarning, stacklevel=2, source=self)
 
     @property
     def identity(self) -> tuple[int, int]:

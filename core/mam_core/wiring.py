@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -119,9 +119,11 @@ def checkup_of(store: Store) -> Iterator[Sign]:
     return postgres_checkup.signs(store.database.connected, store.database.place, version_of)
 
 
-def open_audit() -> Audit:
+@contextmanager
+def open_audit() -> Iterator[Audit]:
     """The audit log of the registry that the environment and the settings name."""
-    return open_store(registry_place().path, load()).audit
+    with closing(open_store(registry_place().path, load())) as store:
+        yield store.audit
 
 
 @contextmanager

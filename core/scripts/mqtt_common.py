@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ class JobFileNotFound(JobNotFound, FileNotFoundError):
 def load_job(job_id: str, registry_dir: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     """The record as it stands on disk."""
     try:
-        return _plain(open_registry(_text(registry_dir)).get(job_id))
+        with open_registry(_text(registry_dir)) as registry:
+            return _plain(registry.get(job_id))
     except JobNotFound as missing:
         raise JobFileNotFound(missing.message) from None
 
@@ -150,10 +152,10 @@ def init_job_log(job: Mapping[str, Any]) -> None:
     except MamError as problem:
         warn(f"the audit log of job {job.get('job_id')!r:.80} is not begun: {problem}")
         return
-    log = _audit_log()
-    if log.meta(record.job_id) is None:
-        line = AuditLine(AuditEvent.REGISTERED, fine_stamp(time.time()), {}, record.revision)
-        log.begin(record, line.to_dict(record.job_id))
+    with open_audit() as log:
+        if log.meta(record.job_id) is None:
+            line = AuditLine(AuditEvent.REGISTERED, fine_stamp(time.time()), {}, record.revision)
+            log.begin(record, line.to_dict(record.job_id))
 
 
 def append_event(job_id: str, event: Mapping[str, Any] | str, **fields: Any) -> None:
@@ -172,7 +174,8 @@ def append_event(job_id: str, event: Mapping[str, Any] | str, **fields: Any) -> 
     except (TypeError, ValueError, RecursionError) as problem:
         warn(f"the audit log of job {job_id!r:.80} misses a line: {problem}")
         return
-    _audit_log().append(job_id, _without_secrets(plain))
+    with open_audit() as log:
+        log.append(job_id, _without_secrets(plain))
 
 
 def update_logged_status(job_id: str, status: str) -> None:
@@ -182,7 +185,8 @@ def update_logged_status(job_id: str, status: str) -> None:
     except MamError as problem:
         warn(f"the logged status of job {job_id!r:.80} stays: {problem}")
         return
-    _audit_log().set_status(job)
+    with open_audit() as log:
+        log.set_status(job)
 
 
 # -- the audit log, reading --------------------------------------------------------------------
@@ -190,32 +194,38 @@ def update_logged_status(job_id: str, status: str) -> None:
 
 def job_log_path(job_id: str) -> Path:
     """The folder of a job's history, whether it is there or not."""
-    return Path(_audit_log().path) / check_job_id(job_id)
+    with open_audit() as log:
+        return Path(log.path) / check_job_id(job_id)
 
 
 def read_logged_meta(job_id: str) -> dict[str, Any] | None:
     """The record as it was registered, without its secrets; None for a job that is not logged."""
-    return _audit_log().meta(job_id)
+    with open_audit() as log:
+        return log.meta(job_id)
 
 
 def read_logged_status(job_id: str) -> dict[str, Any] | None:
     """``status.json`` as a dict with job_id, status and updated_at; None when there is none."""
-    return _audit_log().status(job_id)
+    with open_audit() as log:
+        return log.status(job_id)
 
 
 def iter_logged_events(job_id: str) -> Iterator[dict[str, Any]]:
     """The lines in the order they were written; broken ones are skipped."""
-    return _audit_log().events(job_id)
+    opened = ExitStack()
+    log = opened.enter_context(open_audit())  # now: the environment may be another one later
+    return _events(opened, log, job_id)
+
+
+def _events(opened: ExitStack, log: Audit, job_id: str) -> Iterator[dict[str, Any]]:
+    with opened:
+        yield from log.events(job_id)
 
 
 def list_logged_jobs() -> list[str]:
     """Every job that has a history, oldest first, also those whose record is gone."""
-    return _audit_log().job_ids()
-
-
-def _audit_log() -> Audit:
-    """Looked up each time, because the environment may change after the import."""
-    return open_audit()
+    with open_audit() as log:
+        return log.job_ids()
 
 
 def _without_secrets(value: Any) -> Any:

@@ -78,6 +78,13 @@ def candidates(words: Sequence[str]) -> Iterable[Candidate]:
     """What fits the last of the words that follow ``mam``."""
     *before, current = words
     verb, context = _read(before)
+    with context:
+        yield from _fitting(verb, before, current, context)
+
+
+def _fitting(
+    verb: str | None, before: Sequence[str], current: str, context: Context
+) -> Iterable[Candidate]:
     if verb is None:
         if before and GLOBAL_OPTIONS.get(before[-1]):
             found: Iterable[Candidate] = _values(

@@ -50,6 +50,13 @@ class Context:
             allow_network_fs=args.allow_network_fs,
         )
 
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if (registry := self.__dict__.get("registry")) is not None:
+            registry.store.close()
+
     @property
     def names_a_registry(self) -> bool:
         """Somebody chose the registry; else it is the default, in the folder we are in."""

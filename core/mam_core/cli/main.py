@@ -206,7 +206,8 @@ def _dispatch(argv: list[str]) -> int:
 
     # The options before the verb are also options of the verb, so one parser reads them all.
     args = parser_of(verb, module).read(argv[:at] + argv[at + 1 :])
-    return module.run(args, Context.of(args))
+    with Context.of(args) as context:
+        return module.run(args, context)
 
 
 def _help_about(words: list[str]) -> int:

@@ -12,7 +12,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import MappingProxyType
 
 from mam_core.disk import FILE_MODE, Folder
@@ -27,20 +27,19 @@ _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class FileBell:
-    """`find` answers the folder, or None where there is none and none is to be made."""
+    """`find` opens the folder; it is None where there is none and none is to be made."""
 
-    def __init__(self, find: Callable[[bool], Folder | None]) -> None:
+    def __init__(self, find: Callable[[bool], AbstractContextManager[Folder | None]]) -> None:
         self._find = find
         self._fd = -1
         self._lanes: Mapping[str, bool] = {}
-        self.is_held = False  #: by us: we are the relay
 
     def ring(self) -> bool:
-        folder = self._find(False)
-        if folder is None:
-            return False
         try:
-            fd = os.open(BELL, os.O_WRONLY | _OPEN, dir_fd=folder.fd)
+            with self._find(False) as folder:
+                if folder is None:
+                    return False
+                fd = os.open(BELL, os.O_WRONLY | _OPEN, dir_fd=folder.fd)
         except OSError as problem:
             if problem.errno in (errno.ENXIO, errno.ENOENT, errno.ELOOP, errno.EISDIR):
                 return False
@@ -57,14 +56,17 @@ class FileBell:
         return True
 
     def lanes(self) -> Mapping[str, bool]:
-        folder = self._find(False)
-        return {} if folder is None else read_lanes(folder)
+        with self._find(False) as folder:
+            return {} if folder is None else read_lanes(folder)
 
     def tell_lanes(self, lanes: Mapping[str, bool]) -> None:
         """Asked in every turn, and written only when something changed."""
-        if lanes != self._lanes and (folder := self._find(False)) is not None:
-            self._lanes = lanes
-            write_lanes(folder, lanes)
+        if lanes == self._lanes:
+            return
+        with self._find(False) as folder:
+            if folder is not None:
+                self._lanes = lanes
+                write_lanes(folder, lanes)
 
     @contextmanager
     def relaying(self) -> Iterator[bool]:
@@ -73,36 +75,35 @@ class FileBell:
         Who posts while the bell is gone starts a relay of its own; should that one still meet our
         lock, the post was there before we let go of it, and the last look finds it.
         """
-        folder = self._find(True)
-        assert folder is not None
-        lock = folder.open_in_place(RELAY_LOCK, os.O_RDWR)
-        try:
+        with self._find(True) as folder:
+            assert folder is not None
+            lock = folder.open_in_place(RELAY_LOCK, os.O_RDWR)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            mark = f"{os.getpid()}\n".encode()
-            os.pwrite(lock, mark, 0)
-            os.ftruncate(lock, len(mark))
-            remove_lanes(folder)  # of one that was killed
-            self._lanes = {}
-            self._fd = _hang(folder)
-            self.is_held = True
-            try:
-                yield True
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    yield False
+                    return
+                mark = f"{os.getpid()}\n".encode()
+                os.pwrite(lock, mark, 0)
+                os.ftruncate(lock, len(mark))
+                remove_lanes(folder)  # of one that was killed
+                self._lanes = {}
+                self._fd = _hang(folder)
+                try:
+                    yield True
+                finally:
+                    bell, self._fd = self._fd, -1
+                    os.close(bell)
+                    remove_lanes(folder)
             finally:
-                self.is_held = False
-                bell, self._fd = self._fd, -1
-                os.close(bell)
-                remove_lanes(folder)
-        finally:
-            os.close(lock)
+                os.close(lock)
 
     def wait(self, timeout: float, others: Mapping[int, int] = _NOBODY) -> bool:
         import select
 
-        self._find(False)  # raises where our folder is gone, with its bell
+        with self._find(False):  # raises where our folder is gone, with its bell
+            pass
         poll = select.poll()
         poll.register(self._fd, select.POLLIN)
         for fd, events in others.items():
@@ -120,11 +121,15 @@ def bell_beside(path: str) -> FileBell:
     folder, name = os.path.split(os.path.abspath(path))
     place = os.path.join(folder, f".{name}.relay")
 
-    def find(create: bool) -> Folder | None:
+    @contextmanager
+    def find(create: bool) -> Iterator[Folder | None]:
         try:
-            return Folder.open(place, create=create)
+            folder = Folder.open(place, create=create)
         except FileNotFoundError:
-            return None
+            yield None
+            return
+        with folder:
+            yield folder
 
     return FileBell(find)
 

@@ -8,6 +8,7 @@ result survives a power cut. Reading takes no lock.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -64,6 +65,7 @@ class FilesStore:
         self._catalogue: Catalogue = catalogue or Scan()
         self._allow_network = allow_network
         self._folder: Folder | None = None
+        self._opening = threading.Lock()
         self._lock: RegistryLock | None = None
         self._committer: Committer | None = None
         self._was_there = False
@@ -167,6 +169,7 @@ class FilesStore:
     def close(self) -> None:
         self._catalogue.close()
         self._forget()
+        self.audit.close()
 
     # -- writing, under the lock -----------------------------------------------------------
 
@@ -263,18 +266,21 @@ class FilesStore:
         return job
 
     def _open(self, *, create: bool = False) -> Folder:
-        if self._folder is not None and not self._folder.is_present():
-            self._forget()
-        if self._folder is None:
-            try:
-                # What was there and is gone was removed by somebody: never made anew in silence.
-                self._folder = Folder.open(self.path, create=create and not self._was_there)
-            except FileNotFoundError:
-                if self._was_there:
-                    raise RegistryGone(f"{self.path} was removed: nothing was written") from None
-                raise RegistryMissing(f"there is no registry at {self.path} yet") from None
-            self._was_there = True
-        return self._folder
+        with self._opening:
+            if self._folder is not None and not self._folder.is_present():
+                self._forget()
+            if self._folder is None:
+                try:
+                    # What is gone was removed by somebody: it is never made anew in silence.
+                    self._folder = Folder.open(self.path, create=create and not self._was_there)
+                except FileNotFoundError:
+                    if self._was_there:
+                        raise RegistryGone(
+                            f"{self.path} was removed: nothing was written"
+                        ) from None
+                    raise RegistryMissing(f"there is no registry at {self.path} yet") from None
+                self._was_there = True
+            return self._folder
 
     def _prepare_to_write(self, folder: Folder) -> tuple[RegistryLock, Committer]:
         if self._distrust is not None:

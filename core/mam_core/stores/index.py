@@ -14,7 +14,8 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from typing import NamedTuple
 
 from mam_core.clock import Clock, SystemClock
 from mam_core.disk import Folder
@@ -59,12 +60,20 @@ _BUSY_SEC = 0.5
 MadeFor = tuple[int, str, str]
 
 
+class _Held(NamedTuple):
+    """A connection, and the file that it is to."""
+
+    db: sqlite3.Connection
+    identity: tuple[int, int] | None
+
+
 class Index:
-    """A catalogue in SQLite. Each thread has a connection of its own."""
+    """A catalogue in SQLite. Each thread has a connection of its own; all are closed together."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._threads = threading.local()
+        #: By process, too: after a fork the parent still uses its own, so they are not closed.
+        self._held: dict[tuple[int, threading.Thread], _Held] = {}
 
     # -- the catalogue protocol ------------------------------------------------------------
 
@@ -91,10 +100,7 @@ class Index:
         return IndexSight(self, folder, alive)
 
     def close(self) -> None:
-        db: sqlite3.Connection | None = getattr(self._threads, "db", None)
-        if db is not None:
-            db.close()
-        self._threads.db = self._threads.mine = None
+        self._let_go(lambda _: True)
 
     # -- for the holder of the lock --------------------------------------------------------
 
@@ -151,15 +157,14 @@ class Index:
 
     def connection(self, folder: Folder, *, make: bool = False) -> sqlite3.Connection | None:
         """This thread's connection to the index of `folder`; None when there is none to use."""
-        local = self._threads
+        me = (os.getpid(), threading.current_thread())
         place = f"{folder.path}/{INDEX_FOLDER}/{INDEX_NAME}"
         there = _identity(place)
-        mine = (os.getpid(), there)
-        if there is not None and getattr(local, "mine", None) == mine:
-            db: sqlite3.Connection = local.db
-            return db
-        self.close()
-        local.mine = None
+        held = self._held.get(me)
+        if there is not None and held is not None and held.identity == there:
+            return held.db
+        # Mine is to a file that is gone; of threads that have ended nobody else would close them.
+        self._let_go(lambda thread: thread is me[1] or not thread.is_alive())
         if there is None and not make:
             return None
         made_for = (VERSION, f"{folder.identity[0]}:{folder.identity[1]}", self._clock.boot_id())
@@ -172,8 +177,16 @@ class Index:
         if fresh is None and make:
             fresh = self._make(folder, place, made_for)
         if fresh is not None:
-            local.db, local.mine = fresh, (os.getpid(), _identity(place))
+            self._held[me] = _Held(fresh, _identity(place))
         return fresh
+
+    def _let_go(self, whose: Callable[[threading.Thread], bool]) -> None:
+        for key in list(self._held):
+            pid, thread = key
+            if pid != os.getpid() or not whose(thread):
+                continue
+            if (held := self._held.pop(key, None)) is not None:  # else another thread was first
+                held.db.close()
 
     def _make(self, folder: Folder, place: str, made_for: MadeFor) -> sqlite3.Connection:
         """A new, empty index under a temp name, put in place whole."""
@@ -182,16 +195,15 @@ class Index:
             temp = f"{INDEX_NAME}.{os.urandom(4).hex()}.new"
             home.put_new(temp, b"")
             fine = seal.is_fine(home, temp)
-            db = _connect(os.path.join(home.path, temp))
-            # WAL, so that readers never wait; it stays with the file.
-            db.execute("PRAGMA journal_mode = WAL")
-            with open(
-                os.path.join(os.path.dirname(__file__), "index.sql"), encoding="utf-8"
-            ) as sql:
-                db.executescript(sql.read())
-            db.execute("INSERT INTO made_for VALUES (?, ?, ?)", made_for)
-            db.execute("UPDATE state SET fine = ?", (fine,))
-            db.close()
+            with closing(_connect(os.path.join(home.path, temp))) as db:
+                # WAL, so that readers never wait; it stays with the file.
+                db.execute("PRAGMA journal_mode = WAL")
+                with open(
+                    os.path.join(os.path.dirname(__file__), "index.sql"), encoding="utf-8"
+                ) as sql:
+                    db.executescript(sql.read())
+                db.execute("INSERT INTO made_for VALUES (?, ?, ?)", made_for)
+                db.execute("UPDATE state SET fine = ?", (fine,))
             home.replace(temp, INDEX_NAME)
         fresh = _open(place, made_for)
         if fresh is None:
@@ -199,8 +211,7 @@ class Index:
         return fresh
 
     def throw_away(self, folder: Folder) -> None:
-        self.close()
-        self._threads.mine = None
+        self._let_go(lambda thread: thread is threading.current_thread())
         with suppress(OSError, StoreError), folder.subfolder(INDEX_FOLDER) as home:
             for name in home.names():
                 home.remove(name)
@@ -232,21 +243,29 @@ def _check_plain(folder: Folder) -> None:
 
 def _connect(place: str) -> sqlite3.Connection:
     db = sqlite3.connect(place, timeout=_BUSY_SEC, isolation_level=None, check_same_thread=False)
-    # The index may be lost at any time; it only must not be wrong after kill -9.
-    db.execute("PRAGMA synchronous = OFF")
-    # A command leaves without closing, and the next one reads what stands in the log: little.
-    db.execute("PRAGMA wal_autocheckpoint = 200")
+    try:
+        # The index may be lost at any time; it only must not be wrong after kill -9.
+        db.execute("PRAGMA synchronous = OFF")
+        # One that is killed leaves without closing, and the next one reads what stands in the log.
+        db.execute("PRAGMA wal_autocheckpoint = 200")
+    except BaseException:
+        db.close()
+        raise
     return db
 
 
 def _open(place: str, made_for: MadeFor) -> sqlite3.Connection | None:
     """A connection to the index at `place`, or None when it is not one that we can use."""
     db = _connect(place)
-    with suppress(sqlite3.Error):
-        if db.execute("SELECT version, folder, boot FROM made_for").fetchone() == made_for:
-            return db
-    db.close()
-    return None
+    is_ours = False
+    try:
+        with suppress(sqlite3.Error):
+            row = db.execute("SELECT version, folder, boot FROM made_for").fetchone()
+            is_ours = row == made_for
+    finally:
+        if not is_ours:
+            db.close()
+    return db if is_ours else None
 
 
 def _files(folder: Folder) -> Iterator[tuple[str, os.stat_result]]:

@@ -107,8 +107,10 @@ class RegistryLock:
         self.release()
 
     def __del__(self) -> None:
+        """Shared by all stores of the folder in this process: it goes with the last of them."""
         if self._fd >= 0:
             os.close(self._fd)
+        self._folder.close()
 
     def _take_mutex(self, wait: bool) -> None:
         turn = self._turn

@@ -8,10 +8,9 @@ no post (a stranger's file, half of one after a power cut) is set aside as
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from weakref import ref
 
 from mam_core.audit import warn
 from mam_core.disk import Folder
@@ -42,23 +41,16 @@ _NOTHING: Mapping[str, int] = MappingProxyType({})
 _NOBODY: Mapping[int, int] = MappingProxyType({})
 
 
-def _opener(outbox: ref[FilesOutbox]) -> Callable[[bool], Folder | None]:
-    """Weakly: in a ring of references the folder would stay open until garbage is collected."""
-
-    def opened(create: bool) -> Folder | None:
-        alive = outbox()
-        return alive._open(create=create) if alive is not None else None
-
-    return opened
-
-
 class FilesOutbox:
-    """The folder ``.outbox`` of one registry. One object serves one thread at a time."""
+    """The folder ``.outbox`` of one registry. One object serves one thread at a time.
+
+    The folder is open during a call, and as long as we are the relay.
+    """
 
     def __init__(self, registry_path: str) -> None:
         self.path = os.path.join(os.path.abspath(registry_path), OUTBOX)
-        self._folder: Folder | None = None
-        self._bell = FileBell(_opener(ref(self)))
+        self._folder: Folder | None = None  #: while we are the relay
+        self._bell = FileBell(self._opened)
         self._said: set[str] = set()
         self._immovable: set[str] = set()
 
@@ -66,11 +58,12 @@ class FilesOutbox:
 
     def posts(self, limit: int, past: Mapping[str, int] = _NOTHING) -> list[Post]:
         """The oldest, of each job in order; of a job in `past` only those above its number."""
+        with self._opened() as folder:
+            return [] if folder is None else self._posts(folder, limit, past)
+
+    def _posts(self, folder: Folder, limit: int, past: Mapping[str, int]) -> list[Post]:
         import heapq  # for relays only
 
-        folder = self._open()
-        if folder is None:
-            return []
         found: list[Post] = []
         waiting: set[str] = set()
         size = 0
@@ -95,21 +88,21 @@ class FilesOutbox:
 
     def holds(self, job_id: str, seq: int) -> bool:
         """No broker has taken this event yet."""
-        folder = self._open()
         name = file_name(seq, check_job_id(job_id))
-        return folder is not None and (folder.has(name) or folder.has(name + BAD))
+        with self._opened() as folder:
+            return folder is not None and (folder.has(name) or folder.has(name + BAD))
 
     def done(self, posts: Iterable[Post]) -> None:
-        folder = self._open()
-        if folder is not None:
-            for post in posts:
-                folder.remove(post_name(post))
+        with self._opened() as folder:
+            if folder is not None:
+                for post in posts:
+                    folder.remove(post_name(post))
 
     def set_aside(self, post: Post, why: str) -> None:
         """Nobody will ever take it: keep it out of the way of those behind it."""
-        folder = self._open()
-        if folder is not None:
-            self._set_aside(folder, post_name(post), why)
+        with self._opened() as folder:
+            if folder is not None:
+                self._set_aside(folder, post_name(post), why)
 
     def ring(self) -> bool:
         return self._bell.ring()
@@ -121,8 +114,12 @@ class FilesOutbox:
 
     @contextmanager
     def relaying(self) -> Iterator[bool]:
-        with self._bell.relaying() as is_first:
-            yield is_first
+        with self._opened(create=True) as self._folder:
+            try:
+                with self._bell.relaying() as is_first:
+                    yield is_first
+            finally:
+                self._folder = None
 
     def tell_lanes(self, lanes: Mapping[str, bool]) -> None:
         self._bell.tell_lanes(lanes)
@@ -130,31 +127,29 @@ class FilesOutbox:
     def wait(self, timeout: float, others: Mapping[int, int] = _NOBODY) -> bool:
         return self._bell.wait(timeout, others)
 
-    def close(self) -> None:
-        if self._folder is not None:
-            self._folder.close()
-            self._folder = None
-
     # -- inside ----------------------------------------------------------------------------
 
-    def _open(self, *, create: bool = False) -> Folder | None:
-        if self._folder is not None and not self._folder.is_present():
-            if self._bell.is_held:  # what stands there now is not what our lock is about
+    @contextmanager
+    def _opened(self, create: bool = False) -> Iterator[Folder | None]:
+        if self._folder is not None:
+            if not self._folder.is_present():  # what stands there now is not what our lock is about
                 raise RegistryGone(f"{self.path} was removed or replaced")
-            self.close()
-        if self._folder is None:
-            try:
-                with Folder.open(os.path.dirname(self.path)) as registry:
-                    self._folder = registry.subfolder(OUTBOX, create=create)
-            except FileNotFoundError:
-                if create:
-                    place = os.path.dirname(self.path)
-                    raise RegistryMissing(f"there is no registry at {place} yet") from None
-                return None
-            self._folder.check_owner()
-            if self._folder.is_loose:
-                self._folder.tighten()
-        return self._folder
+            yield self._folder
+            return
+        place = os.path.dirname(self.path)
+        try:
+            with Folder.open(place) as registry:
+                folder = registry.subfolder(OUTBOX, create=create)
+        except FileNotFoundError:
+            if create:
+                raise RegistryMissing(f"there is no registry at {place} yet") from None
+            yield None
+            return
+        with folder:
+            folder.check_owner()
+            if folder.is_loose:
+                folder.tighten()
+            yield folder
 
     def _names(self, folder: Folder, past: Mapping[str, int]) -> Iterator[str]:
         with folder.entries() as entries:

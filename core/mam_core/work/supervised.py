@@ -67,9 +67,13 @@ class Supervised:
         """
         message = orders.encode()
         ours, its = socket.socketpair()
-        with its:
-            files = (its.fileno(), stdout, stderr, *(() if stdin is None else (stdin,)))
-            supervised = cls(_spawn(orders, *files), ours)
+        try:
+            with its:
+                files = (its.fileno(), stdout, stderr, *(() if stdin is None else (stdin,)))
+                supervised = cls(_spawn(orders, *files), ours)
+        except BaseException:
+            ours.close()
+            raise
         try:
             mark = ProcessMark.of(supervised.pid)
             if mark is None:
