@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from mam_core.config import CONFIG_VARIABLE, VARIABLES
 from mam_core.pace import POLL_VARIABLE
-from tests.support import release_table
+from tests.support import handles, release_table
 from tests.support.clock import FakeClock
 
 pytest_plugins = ["tests.support.durations", "tests.support.repeated"]
@@ -40,6 +40,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if table:
         terminalreporter.section("release")
         terminalreporter.write_line("\n".join(table))
+
+
+handles.watch_connections()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left() -> Iterator[None]:
+    """A test fails that leaves a descriptor, a thread or a child process behind."""
+    if not handles.CAN_LOOK:
+        yield
+        handles.close_now()
+        return
+    before = handles.held()
+    yield
+    handles.close_now()
+    if left := handles.left_since(before):
+        pytest.fail("left behind: " + "; ".join(left))
 
 
 _OURS = (*VARIABLES, CONFIG_VARIABLE, "MAM_JOB_ID")
@@ -97,7 +114,8 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     together = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with ExitStack() as stack:
         try:
-            uri = stack.enter_context(shared_server(together / "postgres"))
+            with handles.opened_for_the_run():
+                uri = stack.enter_context(shared_server(together / "postgres"))
         except NoPostgres as problem:
             pytest.skip(str(problem))
         yield uri

@@ -17,6 +17,7 @@ from mam_core.wiring import open_registry
 from mam_tui.bridge import Bridge
 from mam_tui.desk import Desk
 from tests.support.clock import FakeClock
+from tests.support.handles import close_later
 
 WORKER = LeaseTerms("worker-1", 30.0)
 #: Escape sequences, a title, a link, markup, a direction override, a bell, a C1 control.
@@ -27,7 +28,7 @@ HOSTILE = (
 
 
 def registry_in(folder: Path, clock: FakeClock) -> Registry:
-    registry = open_registry(str(folder / "jobs"), config=load())
+    registry = close_later(open_registry(str(folder / "jobs"), config=load()))
     registry.clock = clock
     return registry
 

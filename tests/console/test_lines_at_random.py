@@ -15,6 +15,7 @@ from mam_tui.screens.view import View
 from mam_tui.widgets.command_line import CommandLine
 from tests.console.staging import Opened, add, opened
 from tests.fuzz.mutants import SEED
+from tests.support.handles import close_later
 
 #: They leave, or give the terminal to another program.
 _NOT_HERE = {"quit", "demo", "suspend", "attach", "edit", "bulk", "log"}
@@ -43,7 +44,7 @@ async def test_are_an_act_or_a_sentence(
     """Whatever it opens is left by esc; nothing brings the console down."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
-    registry = open_registry(str(tmp_path / "jobs"))
+    registry = close_later(open_registry(str(tmp_path / "jobs")))
     for number in range(3):
         add(registry, f"[b]job {number}[/] \x1b[31m", group="night")
     names = sorted({*commands.names(), *commands.aliases()} - _NOT_HERE)

@@ -13,6 +13,7 @@ import pytest
 from tests.faults import figures
 from tests.faults.nursery import Nursery
 from tests.faults.system_calls import why_no_strace
+from tests.support.handles import opened_for_the_run
 
 Figures = Callable[[str, Mapping[str, int]], None]
 
@@ -29,7 +30,8 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def nursery() -> Iterator[Nursery]:
-    made = Nursery()
+    with opened_for_the_run():
+        made = Nursery()
     try:
         yield made
     finally:

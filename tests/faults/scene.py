@@ -7,6 +7,7 @@ rules; what only a folder of files can have is looked at in `leftovers`.
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -99,8 +100,8 @@ def look(ground: Ground) -> Scene:
             kept.append(Kept(codec.decode_job(path.read_bytes(), path.stem), path.parent.name))
         except MamError as problem:
             unreadable.append(f"{path.name} in the archive: {problem}")
-    log = AuditLog(str(ground.logs_dir))
-    histories = {job_id: history_of(log, job_id) for job_id in log.job_ids()}
+    with closing(AuditLog(str(ground.logs_dir))) as log:
+        histories = {job_id: history_of(log, job_id) for job_id in log.job_ids()}
     return Scene(ground, kept, unreadable, histories, read_diaries(ground.diaries_dir))
 
 

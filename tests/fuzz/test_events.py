@@ -15,6 +15,7 @@ from mam_core.records import Job, Status
 from tests.cli.conftest import Mam
 from tests.fuzz.conftest import EVERY_COUNT, Door, Tried, bounded
 from tests.fuzz.mutants import ODD_VALUES, batches, mutants
+from tests.support.handles import close_later
 
 _TOPIC = "python/mqtt/jobs/open1/events"
 _SIGN = {"state": "waiting", "channel": "hook", "rule": "x", "at": 1.8e9, "words": "May I?"}
@@ -95,7 +96,7 @@ def _taken(mam: Mam) -> None:
     """As a relay takes them: what is no post is set aside."""
     from mam_core.wiring import open_registry
 
-    registry = open_registry(str(mam.registry))
+    registry = close_later(open_registry(str(mam.registry)))
     try:
         posts = registry.store.outbox.posts(10_000)
         assert any(post.seq == 1 for post in posts)

@@ -15,6 +15,7 @@ from mam_core.registry import Registry
 from mam_core.stores.base import Query
 from mam_core.wiring import open_registry
 from tests.support.children import run_all
+from tests.support.handles import close_later
 from tests.support.jobs import add, request
 
 START = """
@@ -77,7 +78,7 @@ def place(tmp_path: Path) -> str:
 
 @pytest.fixture
 def registry(place: str) -> Registry:
-    return open_registry(place)
+    return close_later(open_registry(place))
 
 
 def lines(printed: list[str]) -> list[str]:
@@ -86,7 +87,7 @@ def lines(printed: list[str]) -> list[str]:
 
 def check_histories(place: str, ids: list[str]) -> None:
     """Every job's lines are numbered 1..n, with one claim for each attempt."""
-    log = AuditLog(logs_path(place))
+    log = close_later(AuditLog(logs_path(place)))
     for job_id in ids:
         told = list(log.events(job_id))
         assert [line["n"] for line in told] == list(range(1, len(told) + 1))
@@ -229,4 +230,4 @@ for _ in range(30):
 """
     )
     run_all(program, [[place, job_id]] * 4)
-    assert open_registry(place).get(job_id).priority == 120
+    assert close_later(open_registry(place)).get(job_id).priority == 120

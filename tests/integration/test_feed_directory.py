@@ -24,6 +24,7 @@ from mam_core.summaries import Unreadable
 from mam_core.wiring import open_registry
 from tests.support.children import child
 from tests.support.feeds import Hand, Listener, Station
+from tests.support.handles import close_later
 from tests.support.jobs import LABEL, add
 from tests.support.patience import eventually
 
@@ -408,7 +409,7 @@ class TestTheFeedItself:
         self, station: Station, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         job_id = add(station.registry)
-        registry = open_registry(str(station.path))
+        registry = close_later(open_registry(str(station.path)))
         with Feed(registry, registry_path=str(station.path), connect=None) as feed:
             listener = Listener(feed, station.registry)
             monkeypatch.setattr(registry.store, "raw", lambda _: 1 / 0)

@@ -28,6 +28,7 @@ from mam_core.operations.migrate import (
 from mam_core.records import Status
 from mam_core.stores.base import GateKind, Query
 from mam_core.wiring import open_registry
+from tests.support.handles import close_later
 
 #: A record as the original wrote it: exactly its fifteen keys.
 ORIGINAL: dict[str, Any] = {
@@ -115,12 +116,12 @@ class TestEverythingMoves:
     def test_the_new_registry_works_on_them_at_once(self, here: Path, hermes: Path) -> None:
         """X1: and the old one is no longer spoken of."""
         move_here(here)
-        registry = open_registry()
+        registry = close_later(open_registry())
         assert registry.store.find(Query())[0][0].job_id == "aaa11111"
         job = registry.claim("tmux:claude")
         assert job is not None
         assert job.job_id == "aaa11111"
-        audit = AuditLog(str(here / ".mam" / "delegate_job_logs"))
+        audit = close_later(AuditLog(str(here / ".mam" / "delegate_job_logs")))
         told = [line["event"] for line in audit.events("aaa11111")]
         assert told == ["registered", "published", "status_changed"]
 
@@ -133,13 +134,13 @@ class TestEverythingMoves:
             assert path.stat().st_mode & 0o077 == 0 or path.name == ".gitignore", path
 
     def test_what_is_paused_stays_paused(self, here: Path, hermes: Path) -> None:
-        old = open_registry(str(hermes / "jobs"))
+        old = close_later(open_registry(str(hermes / "jobs")))
         old.pause(GateKind.GROUP, "gpu", why="repair")
         old.pause(GateKind.ALL)
-        open_registry(str(here / ".mam" / "jobs")).pause(GateKind.ALL, why="ours")
+        close_later(open_registry(str(here / ".mam" / "jobs"))).pause(GateKind.ALL, why="ours")
         done = move_here(here)
         assert done.pauses == 2
-        gates = open_registry(str(here / ".mam" / "jobs")).store.facts().gates()
+        gates = close_later(open_registry(str(here / ".mam" / "jobs"))).store.facts().gates()
         assert {(gate.kind, gate.why) for gate in gates.closed} == {
             (GateKind.GROUP, "repair"),
             (GateKind.ALL, "ours"),
@@ -147,12 +148,12 @@ class TestEverythingMoves:
         assert move_here(here).is_empty
 
     def test_what_was_cleaned_can_still_be_brought_back(self, here: Path, hermes: Path) -> None:
-        old = open_registry(str(hermes / "jobs"))
+        old = close_later(open_registry(str(hermes / "jobs")))
         old.set_status("aaa11111", Status.COMPLETED)
         batch = old.archive(["aaa11111"])
         old.store.close()
         move_here(here)
-        new = open_registry(str(here / ".mam" / "jobs"))
+        new = close_later(open_registry(str(here / ".mam" / "jobs")))
         assert new.restore(batch) == ["aaa11111"]
         assert new.get("aaa11111").status is Status.COMPLETED
 
@@ -173,7 +174,7 @@ class TestEverythingMoves:
         assert killed.returncode == -signal.SIGKILL
         done = move_here(here)
         assert done.running == ["aaa11111"]
-        assert open_registry().get("aaa11111").status is Status.RUNNING
+        assert close_later(open_registry()).get("aaa11111").status is Status.RUNNING
 
     def test_histories_of_records_that_are_long_gone(self, here: Path, hermes: Path) -> None:
         """F16: the audit log outlives the registry, also here."""
@@ -358,7 +359,7 @@ class TestKilledAtAnyMoment:
             assert contents(here / ".mam") == wanted
             assert contents(here / ".hermes") == {}
             assert [*here.glob(".*/jobs/.*.tmp"), *here.glob(".*/*_logs/.*.tmp")] == []
-            records = open_registry().store.find(Query())
+            records = close_later(open_registry()).store.find(Query())
             assert ([row.job_id for row in records[0]], len(records[1])) == (
                 ["aaa11111", "bbb22222"],
                 1,

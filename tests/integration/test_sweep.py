@@ -21,6 +21,7 @@ from mam_core.registry import Registry
 from mam_core.wiring import open_registry
 from mam_core.work.sweep import Act, Sweep, Swept
 from mam_core.work.witnesses import Witness, traces_of
+from tests.support.handles import close_later
 from tests.support.jobs import LABEL
 from tests.support.patience import eventually
 from tests.support.stopping import stop
@@ -54,7 +55,9 @@ class Site:
         self.registry = self.open()
 
     def open(self) -> Registry:
-        return open_registry(str(self.folder / "jobs"), config=load(str(self._settings)))
+        return close_later(
+            open_registry(str(self.folder / "jobs"), config=load(str(self._settings)))
+        )
 
     def register(self, script: str) -> str:
         request = {"prompt": script, "agent": "shell", "agent_session": LABEL, "workdir": "/"}

@@ -18,6 +18,7 @@ from mam_core.operations.publish import publish
 from mam_core.records import Status
 from mam_core.wiring import open_registry
 from tests.support.brokers import nothing_left
+from tests.support.handles import close_later
 from tests.support.jobs import LABEL, add
 from tests.support.patience import PATIENCE_SEC, eventually
 from tests.support.relays import none_left_behind, published
@@ -47,7 +48,7 @@ def test_a_broker_killed_in_the_middle_of_500_events_costs_nothing(site: Site) -
     with site.watching(job_id) as watched:
 
         def agent() -> None:
-            site_of_its_own = open_registry(str(site.path), config=site.config)
+            site_of_its_own = close_later(open_registry(str(site.path), config=site.config))
             with site_of_its_own as registry:
                 for number in range(499):
                     publish(

@@ -20,6 +20,7 @@ from mam_core.wiring import open_registry
 from tests.console.detail_story import output_of
 from tests.console.hostile.generated import hostile_text
 from tests.console.hostile.payloads import LONG, MARK, everything, file_name, one_line, printable
+from tests.support.handles import close_later
 from tests.support.pty_host import Written, on_a_terminal
 from tests.support.stream import Kind, pieces
 
@@ -56,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def registry(folder: Path) -> Iterator[Registry]:
-    made = open_registry(str(folder / ".mam" / "jobs"))
+    made = close_later(open_registry(str(folder / ".mam" / "jobs")))
     yield made
     made.store.close()
 

@@ -16,6 +16,7 @@ import pytest
 
 from mam_core.wiring import open_registry
 from tests.security.deeds import DEEDS, a_day_of_work, everything_in, settled, told
+from tests.support.handles import close_later
 from tests.support.sessions import SessionShop
 
 #: A verb that waits for another host, or for nobody.
@@ -131,7 +132,7 @@ def test_a_folder_that_is_a_link_is_not_filled(
     if place.exists():
         shutil.rmtree(place)
     place.symlink_to(outside.folder)
-    registry = open_registry(str(shop.path), config=shop.config)
+    registry = close_later(open_registry(str(shop.path), config=shop.config))
     registry.request_cancel(done)
     registry.store.close()
     deeds: list[tuple[str, ...]] = [("publish", "--job", done, "--event", "log"), ("clean", done)]

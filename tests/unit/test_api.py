@@ -16,6 +16,7 @@ from mam_core.errors import (
 from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.stores.files import FilesStore
+from tests.support.handles import close_later
 from tests.support.jobs import add
 
 
@@ -32,7 +33,7 @@ class TestHandles:
     def test_a_store_that_is_closed_holds_nothing(self, place: Path, tmp_path: Path) -> None:
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(5):
-            store = FilesStore(str(place), AuditLog(str(tmp_path / "logs")))
+            store = close_later(FilesStore(str(place), AuditLog(str(tmp_path / "logs"))))
             add(Registry(store))
             store.close()
         assert len(os.listdir("/proc/self/fd")) <= before + 1

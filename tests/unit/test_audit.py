@@ -16,6 +16,7 @@ from mam_core.audit import META, STATUS, AuditLog, status_of
 from mam_core.audit_lines import EVENTS, TORN
 from mam_core.records import Status
 from tests.support.children import run_all
+from tests.support.handles import close_later
 from tests.support.jobs import a_full_job
 
 JOB = "abc12345"
@@ -23,7 +24,7 @@ JOB = "abc12345"
 
 @pytest.fixture
 def log(tmp_path: Path) -> AuditLog:
-    return AuditLog(str(tmp_path / "logs"))
+    return close_later(AuditLog(str(tmp_path / "logs")))
 
 
 def a_line(event: str = "received", **fields: Any) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from mam_core.registry import Registry
 from mam_core.stores.base import GateKind
 from mam_core.stores.files import FilesStore
 from tests.support.files import rows, temps, told
+from tests.support.handles import close_later
 from tests.support.jobs import add, in_status, request, running
 
 
@@ -131,7 +132,7 @@ class TestAFullDisk:
             subprocess.run(["umount", "-l", str(mount)], check=True)
 
     def fill_and_heal(self, mount: Path) -> None:
-        store = FilesStore(str(mount / "jobs"), AuditLog(str(mount / "logs")))
+        store = close_later(FilesStore(str(mount / "jobs"), AuditLog(str(mount / "logs"))))
         registry = Registry(store)
         kept = [add(registry, "x" * 2000)]
         filler = mount / "filler"
@@ -175,7 +176,7 @@ class TestADiskThatFails:
         with pytest.raises(StoreError, match="nothing more is written by this process"):
             registry.next_seq(job_id)
         assert registry.get(job_id).last_seq == 0
-        fresh = Registry(FilesStore(str(place), AuditLog(registry.store.audit.path)))
+        fresh = Registry(close_later(FilesStore(str(place), AuditLog(registry.store.audit.path))))
         assert fresh.next_seq(job_id) == 1
 
     def test_a_failed_sync_of_the_journal_leaves_no_temp_file(

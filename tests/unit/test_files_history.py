@@ -19,6 +19,7 @@ from mam_core.stores.files import FilesStore
 from tests.support.children import child
 from tests.support.clock import FakeClock
 from tests.support.files import rows, told
+from tests.support.handles import close_later
 from tests.support.jobs import add, running
 
 
@@ -69,7 +70,7 @@ class TestTheAuditLogIsBroken:
         registry.claim("alpha")
         registry.store.close()
         logs.unlink()
-        later = Registry(FilesStore(str(place), AuditLog(str(logs))), clock=clock)
+        later = Registry(close_later(FilesStore(str(place), AuditLog(str(logs)))), clock=clock)
         other = add(later, "now it works")
         assert told(later, other) == [(1, "registered")]
         assert told(later, job_id) == [(1, "registered"), (2, "status_changed")]
@@ -100,7 +101,7 @@ class TestTheAuditLogIsBroken:
         job = running(registry)
         registry.finish(job.job_id, Status.COMPLETED, attempt=1)
         shutil.rmtree(place)
-        log = AuditLog(registry.store.audit.path)
+        log = close_later(AuditLog(registry.store.audit.path))
         assert log.job_ids() == [job.job_id]
         assert next(line["event"] for line in log.events(job.job_id)) == "registered"
 

@@ -22,6 +22,7 @@ from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.wiring import open_registry
 from tests.console.detail_story import HOSTILE, note, output_of
+from tests.support.handles import close_later
 from tests.support.jobs import add
 from tests.support.rows import each_row
 
@@ -77,7 +78,7 @@ def client(tmp_path: Path) -> Client:
 
 @pytest.fixture
 def registry(tmp_path: Path) -> Registry:
-    return open_registry(str(tmp_path / "jobs"), config=load())
+    return close_later(open_registry(str(tmp_path / "jobs"), config=load()))
 
 
 class TestTheProtocol:

@@ -16,6 +16,7 @@ from mam_core.errors import NetworkFileSystem
 from mam_core.registry import Registry
 from mam_core.stores import mounts
 from mam_core.stores.files import FilesStore
+from tests.support.handles import close_later
 from tests.support.jobs import add
 
 FakeMount = Callable[[str], None]
@@ -46,7 +47,9 @@ def pretend_to_be_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMou
 
 
 def a_store(tmp_path: Path, **options: Any) -> FilesStore:
-    return FilesStore(str(tmp_path / "jobs"), AuditLog(str(tmp_path / "logs")), **options)
+    return close_later(
+        FilesStore(str(tmp_path / "jobs"), AuditLog(str(tmp_path / "logs")), **options)
+    )
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph"])

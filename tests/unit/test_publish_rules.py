@@ -16,6 +16,7 @@ from mam_core.record_parts import Broker
 from mam_core.records import REDACTED, Reason, Status
 from mam_core.registry import Registry
 from tests.support.clock import FakeClock
+from tests.support.handles import close_later
 from tests.support.jobs import WORKER, add, running
 from tests.support.rows import each_row
 from tests.support.stores import STORES
@@ -23,7 +24,9 @@ from tests.support.stores import STORES
 
 @pytest.fixture(params=list(STORES))
 def registry(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Registry:
-    return Registry(STORES[request.param](tmp_path)(), clock=clock, actor="ann", node="host")
+    return close_later(
+        Registry(STORES[request.param](tmp_path)(), clock=clock, actor="ann", node="host")
+    )
 
 
 @pytest.fixture

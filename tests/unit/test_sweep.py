@@ -26,6 +26,7 @@ from mam_core.work.orders import new_token
 from mam_core.work.sweep import Act, Sweep, Swept
 from mam_core.work.witnesses import Witness
 from tests.support.clock import FakeClock
+from tests.support.handles import close_later
 from tests.support.jobs import LABEL, add, running
 from tests.support.process_marks import dead, us
 
@@ -280,7 +281,7 @@ class TestWhatCannotBeKnown:
     ) -> None:
         """No mark in a log that never heard of the attempt is no sign that nothing was started."""
         job = running(registry, lease=terms(us()))
-        store = FilesStore(str(place), AuditLog(str(tmp_path / "other-logs")))
+        store = close_later(FilesStore(str(place), AuditLog(str(tmp_path / "other-logs"))))
         with Registry(store, clock=clock, node=NODE) as other:
             assert "another log" in self.stale(other, Sweep(other), clock, job).words
         assert registry.get(job.job_id) == job
@@ -290,7 +291,7 @@ class TestWhatCannotBeKnown:
     ) -> None:
         """Its boot clock says nothing here, and a job of a healthy host is not called stale."""
         far = FakeClock(boot="another-boot")
-        store = FilesStore(str(place), AuditLog(registry.store.audit.path))
+        store = close_later(FilesStore(str(place), AuditLog(registry.store.audit.path)))
         with Registry(store, clock=far, node="far") as there:
             job = running(there, lease=LeaseTerms("far:1:1:0", 30))
         clock.pass_time(40)
@@ -490,7 +491,9 @@ class TestManySweeps:
         self, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A pass costs what runs, not what there is."""
-        store = FilesStore(str(tmp_path / "j"), AuditLog(str(tmp_path / "l")), catalogue=Index())
+        store = close_later(
+            FilesStore(str(tmp_path / "j"), AuditLog(str(tmp_path / "l")), catalogue=Index())
+        )
         with Registry(store, clock=clock, node=NODE) as registry:
             for number in range(50):
                 add(registry, f"job {number}", agent_session="others")

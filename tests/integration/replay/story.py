@@ -25,6 +25,7 @@ from mam_core.stores.base import Query
 from mam_core.summaries import Summary
 from mam_core.wiring import open_registry
 from tests.support.clock import FakeClock
+from tests.support.handles import close_later
 from tests.support.jobs import request
 
 LABELS = ("alpha", "beta")
@@ -47,7 +48,7 @@ class Story:
     def __init__(self, folder: Path, clock: FakeClock, seed: int) -> None:
         self.clock = clock
         self.path = str(folder / "jobs")
-        self.registry: Registry = open_registry(str(folder / "jobs"), config=load())
+        self.registry: Registry = close_later(open_registry(str(folder / "jobs"), config=load()))
         self.registry.clock = clock
         self.sights: list[Sight] = []
         self._dice = random.Random(seed)

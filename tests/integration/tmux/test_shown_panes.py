@@ -15,6 +15,7 @@ from mam_core.tmux.control import TmuxGlance
 from mam_core.tmux.facts import PaneFact, TmuxFailed
 from mam_core.tmux.server import TmuxServer
 from tests.integration.tmux.conftest import Spawn
+from tests.support.handles import close_later
 from tests.support.jobs import add, running
 from tests.support.patience import eventually
 
@@ -33,7 +34,7 @@ def test_is_shown_as_such_once_two_looks_have_missed_it(
     registry: Path, server: TmuxServer, glance: TmuxGlance, spawn: Spawn
 ) -> None:
     """H10: its session is killed; another one lives on, so that tmux can be asked."""
-    store = FilesStore(str(registry), AuditLog(str(registry.parent / "logs")))
+    store = close_later(FilesStore(str(registry), AuditLog(str(registry.parent / "logs"))))
     jobs = Registry(store, actor="ann", node="host")
     add(jobs, agent_session="tmux:other")
     spawn("other")
