@@ -24,6 +24,9 @@ pytest_plugins = ["tests.support.durations", "tests.support.repeated"]
 settings.register_profile("mam", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("mam")
 
+# Children of a test, `mam` itself among them, say on stderr what they never close.
+os.environ.setdefault("PYTHONWARNINGS", "error::ResourceWarning")
+
 # What is started in the background by a script ignores ^C, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

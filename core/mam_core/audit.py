@@ -227,7 +227,8 @@ class AuditLog:
         """Every job that ever was logged here, oldest log first."""
         found = []
         try:
-            entries = list(os.scandir(self.path))
+            with os.scandir(self.path) as listing:
+                entries = list(listing)
         except OSError:
             return []
         for entry in entries:

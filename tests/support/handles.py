@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from mam_core.registry import Registry
 from mam_core.work import supervised
+from tests.support.patience import PATIENCE_SEC
 
 _FILES = "/proc/self/fd"
 _TASKS = "/proc/self/task"
@@ -84,8 +85,11 @@ def held() -> Holdings:
 
 def left_since(before: Holdings) -> list[str]:
     """What is here now and was not then; where there is something, it may end by itself first."""
-    if not any(held().without(before)):
+    left = held().without(before)
+    if not any(left):
         return []
+    for thread in left.threads:  # the console does not wait for its errands when it is left
+        thread.join(PATIENCE_SEC)
     gc.collect()
     for supervisor in tuple(supervised._unburied):  # a worker does not wait for them; a test does
         supervisor.wait()

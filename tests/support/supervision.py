@@ -52,10 +52,15 @@ class Run:
         self.output = b""
         self.reports: list[Report] = []
         reading, writing = os.pipe()
-        self.supervised = Supervised.start(
-            orders, stdout=writing, stderr=writing, remember=self._remember
-        )
-        os.close(writing)
+        try:
+            self.supervised = Supervised.start(
+                orders, stdout=writing, stderr=writing, remember=self._remember
+            )
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
         self._reader = threading.Thread(target=self._read, args=(reading,))
         self._reader.start()
 

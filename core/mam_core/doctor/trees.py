@@ -84,7 +84,8 @@ def _taken(look: Look) -> set[str]:
     home = worktrees.home_of(ours)
     found = {os.path.realpath(os.path.join(home, pane.session)) for pane in look.panes()}
     try:
-        registries = [entry.path for entry in os.scandir(beside) if entry.is_dir()]
+        with os.scandir(beside) as entries:
+            registries = [entry.path for entry in entries if entry.is_dir()]
     except OSError:
         registries = []
     for path in {*registries, ours}:

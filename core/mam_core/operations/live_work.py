@@ -57,10 +57,13 @@ def live_place(
             f"{name} is interactive and needs a pane of tmux: start it with "
             f"mam spawn --agent-session {agent_session} --agent {name}"
         )
-    pane = Pane()
-    folder = Folder.open(
-        os.path.join(logs_path(registry_path), SESSIONS, _slug(agent_session, pane_id)), create=True
-    )
+    kept_in = os.path.join(logs_path(registry_path), SESSIONS, _slug(agent_session, pane_id))
+    folder = Folder.open(kept_in, create=True)
+    try:
+        pane = Pane()
+    except BaseException:
+        folder.close()
+        raise
     aside = cast(TextIO, Aside(folder, lambda: pane.is_taken))
     return LivePlace(pane, pane_hand(server, pane_id), folder, aside)
 

@@ -92,6 +92,9 @@ class NeedReading:
     def rest(self) -> None:
         self._asking.give_up()
 
+    def close(self) -> None:
+        self._asking.close()
+
     def _knows(self, need: Need) -> bool:
         known = self._why.get(need.job_id)
         return known is not None and known[0] == need

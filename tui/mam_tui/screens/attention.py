@@ -125,7 +125,7 @@ class AttentionScreen(View):
 
     def on_unmount(self) -> None:
         self._forget_rest()
-        self._reading.rest()
+        self._reading.close()
 
     def on_resize(self, event: events.Resize) -> None:
         self.settle()

@@ -105,6 +105,9 @@ class CompareScreen(Screen[None]):
         self.query_one(TwoSides).focus()
         self._ask()
 
+    def on_unmount(self) -> None:
+        self._asking.close()
+
     def on_resize(self) -> None:
         self.settle()
 

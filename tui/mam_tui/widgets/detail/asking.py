@@ -44,6 +44,7 @@ class Asking:
         self._free = 0  #: threads that wait for a question
         self._asked: deque[tuple[int, Question]] = deque()
         self._changed = threading.Condition()
+        self._is_closed = False
         self.is_waiting = False  #: an answer is wanted and has not come
 
     @property
@@ -67,6 +68,13 @@ class Asking:
         self._ticket += 1
         self.is_waiting = False
 
+    def close(self) -> None:
+        """Send the threads home that wait for a question; one that is at work goes after it."""
+        self.give_up()
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
     def takes(self, ticket: int) -> bool:
         """Whether this is the answer that is waited for; it is waited for no longer."""
         if ticket != self._ticket or not self.is_waiting:
@@ -84,7 +92,7 @@ class Asking:
     def _next(self) -> tuple[int, Question] | None:
         with self._changed:
             self._free += 1
-            self._changed.wait_for(lambda: self._asked, _STAY_SEC)
+            self._changed.wait_for(lambda: self._asked or self._is_closed, _STAY_SEC)
             self._free -= 1
             return self._asked.popleft() if self._asked else None
 

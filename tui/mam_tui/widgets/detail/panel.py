@@ -100,6 +100,9 @@ class DetailPanel(Vertical):
         self.view.add_class("-open")
         yield self.view
 
+    def on_unmount(self) -> None:
+        self._asking.close()
+
     @property
     def open_tab(self) -> Tab:
         return self.tabs[self._open]
