@@ -8,7 +8,7 @@ import logging
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import FrameType
 
@@ -69,7 +69,8 @@ def _run(args: argparse.Namespace, context: Context) -> int:
     agents = words(args.agents)
     live = live_place(registry_path, settings, args.agent_session, agents, args.slots)
     screen = Screen(live.aside if live else None)
-    with asked_to_end(screen, live) as stops, warnings_on(screen, live):
+    folder = live.folder if live else nullcontext()
+    with folder, asked_to_end(screen, live) as stops, warnings_on(screen, live):
         worker = work(
             registry_path,
             settings,

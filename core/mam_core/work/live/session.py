@@ -101,7 +101,6 @@ class LiveSession:
         shutil.rmtree(self._channels, ignore_errors=True)
         self.pane.close()
         self.hand.close()
-        self._folder.close()  # where the pane is nobody's, lines are not written aside
 
     # -- the screen ------------------------------------------------------------------------
 
