@@ -120,10 +120,12 @@ def surroundings(place: Place) -> Iterator[None]:
     """While the block lasts, this process stands in the demonstration and not in the person's own.
 
     What it starts inherits that: no event goes to another broker, nothing is written elsewhere.
+    Only the account of a crash goes to the person's own folder: this one is gone before it is read.
     """
-    from mam_core.operations.preferences import Preferences
+    from mam_core.operations.crash import kept_in
+    from mam_core.operations.preferences import Preferences, folder_path
 
-    chosen = Preferences.load()
+    chosen, own_state = Preferences.load(), folder_path()
     before = dict(os.environ)
     try:
         back = os.getcwd()
@@ -137,7 +139,8 @@ def surroundings(place: Place) -> Iterator[None]:
         chosen.save()
         os.chdir(place.workdir)
         os.environ["PWD"] = place.workdir
-        yield
+        with kept_in(own_state):
+            yield
     finally:
         os.chdir(back if os.path.isdir(back) else "/")
         os.environ.clear()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 
 from mam_core.disk import Folder
 from mam_core.errors import MamError
@@ -13,6 +14,18 @@ from mam_core.operations.preferences import folder_path
 from mam_core.safe_text import one_line
 
 _NAME = "crash.txt"
+#: None: beside the console's choices.
+_folder: ContextVar[str | None] = ContextVar("folder", default=None)
+
+
+@contextmanager
+def kept_in(folder: str) -> Iterator[None]:
+    """While the block lasts; for a console whose own state is thrown away when it closes."""
+    before = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(before)
 
 
 def crashed(problem: BaseException, environ: Mapping[str, str] | None = None) -> str:
@@ -20,7 +33,7 @@ def crashed(problem: BaseException, environ: Mapping[str, str] | None = None) ->
     said = one_line(f"{type(problem).__name__}: {problem}")[:300]
     sentence = f"mam: the console met a mistake of its own and was closed ({said}). Nothing is lost"
     with suppress(MamError, OSError):
-        folder = folder_path(environ)
+        folder = _folder.get() or folder_path(environ)
         whole = "".join(traceback.format_exception(problem))
         with Folder.open(folder, create=True) as opened:
             opened.write(_NAME, whole.encode(errors="backslashreplace"))
