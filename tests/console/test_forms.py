@@ -17,7 +17,7 @@ from mam_tui.screens.board import BoardScreen
 from mam_tui.screens.forms.chooser import Chooser
 from mam_tui.screens.forms.job_form import JobForm
 from mam_tui.screens.forms.safe_boxes import SafeArea
-from mam_tui.widgets.typed_line import drawn
+from mam_tui.widgets.typed_line import TypedLine, drawn
 from tests.console.detail_story import HOSTILE
 from tests.console.staging import Opened, add, opened
 
@@ -153,13 +153,15 @@ class TestForeignText:
     async def test_is_drawn_harmless_and_changed_by_nobody(self, path: str) -> None:
         with open_registry(path) as registry:
             prompt = f"{HOSTILE}\nsecond"
-            job_id = add(registry, prompt, validate="echo \x1b[31m")
+            job_id = add(registry, prompt, validate="echo \x07\x1b[31m")
             async with opened(path, (100, 30)) as console:
                 await console.press("E")
                 form = await console.until_on(JobForm)
                 await console.until_seen("second")
                 assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(console.text())
                 assert "?[31mred" in console.text()
+                line = form.query_one("#validate", TypedLine)
+                assert line.content_width == len("echo ??[31m") + 1  # and one for the cursor
                 assert not form.query("#key")  # what is settled stays
                 form.query_one("#priority", Input).value = "7"
                 await console.press("ctrl+s")

@@ -86,12 +86,12 @@ class BoardScreen(TableActs):
         self.settle()
 
     def on_resize(self, event: events.Resize) -> None:
-        self._arrange()
+        self._make_room()
 
     def on_screen_resume(self) -> None:
         self.panel.wake()
 
-    def _arrange(self) -> None:
+    def _make_room(self) -> None:
         self.query_one(Beside).settle_room()
         if self.panel.view.has_focus and not self.panel.display:
             self.table.focus()
@@ -252,7 +252,7 @@ class BoardScreen(TableActs):
         beside = self.query_one(Beside)
         beside.wanted = not beside.wanted
         self.console.choices.change(panel=beside.wanted)
-        self._arrange()
+        self._make_room()
         if beside.wanted and not self.panel.display and len(self.desk.board):
             words = "there is no room for it here: enter opens a job on the whole screen"
             self.notify(words, severity="warning", markup=False)

@@ -6,6 +6,9 @@ would send them as they are. Each is drawn as one stand-in, and stays what it is
 
 from __future__ import annotations
 
+from typing import Any
+
+from rich.highlighter import Highlighter
 from rich.text import Text
 from textual.widgets import Input
 
@@ -26,9 +29,20 @@ def drawn(text: str) -> str:
     return "".join(shown)
 
 
+class _Harmless(Highlighter):
+    """What may change the look of a line in Textual may change its characters, too."""
+
+    def __init__(self, line: Input) -> None:
+        self._line = line
+
+    def highlight(self, text: Text) -> None:
+        """Not from `text` itself: some control characters are already missing in it."""
+        text.plain = drawn(self._line.value)
+
+
 class TypedLine(Input):
     """Textual's own, but for what is drawn."""
 
-    @property
-    def _value(self) -> Text:
-        return Text(drawn(self.value), no_wrap=True, overflow="ignore", end="")
+    def __init__(self, *words: Any, **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.highlighter = _Harmless(self)
