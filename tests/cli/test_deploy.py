@@ -27,8 +27,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def noting(step: str) -> str:
     """A command that leaves a word in a file, as program and arguments."""
-    script = "import os, sys; open('done', 'a').write(os.environ['MAM_DEPLOY_STEP'] + ' ')"
-    return f"{step} = {json.dumps([sys.executable, '-c', script])}"
+    return f"{step} = {json.dumps(['sh', '-c', 'echo $MAM_DEPLOY_STEP >> done'])}"
 
 
 def settings(mam: Mam, **changed: str) -> None:
@@ -146,11 +145,8 @@ class TestOrder:
 
     def test_a_killed_one_goes_on_and_repeats_only_the_step_it_was_in(self, mam: Mam) -> None:
         """By kill -9. As long as the step's own program lives, nobody runs a second one."""
-        script = (
-            "import os, time; open('pid', 'w').write(str(os.getpid()));"
-            "open('done', 'a').write('upgrade '); time.sleep(600)"
-        )
-        settings(mam, upgrade=f"upgrade = {json.dumps([sys.executable, '-c', script])}")
+        script = "echo $$ > pid; echo upgrade >> done; exec sleep 600"
+        settings(mam, upgrade=f"upgrade = {json.dumps(['sh', '-c', script])}")
         process = start(mam, "deploy", "--run")
         eventually(lambda: done(mam)[-1:] == ["upgrade"], "it upgrades")
         process.kill()
@@ -309,6 +305,6 @@ def test_for_programs(mam: Mam) -> None:
     told = mam.ok("deploy", "--json").json
     assert told["unfinished"] is None
     assert told["audit"]["case"] == "go"
-    assert told["commands"]["pull"][0] == sys.executable
+    assert told["commands"]["pull"][0] == "sh"
     told = mam.ok("deploy", "--run", "--json").json
     assert told["done"] == ["audit", "decide", *STEPS]
