@@ -116,7 +116,7 @@ def words(name: str) -> set[str]:
 @cache
 def importers() -> Graph:
     graph: Graph = {}
-    product = grimp.build_graph("mam_core", "mam_tui", cache_dir=str(ROOT / ".import_linter_cache"))
+    product = grimp.build_graph("mam_core", "mam_tui", cache_dir=None)
     for module in product.modules:
         graph[module] = set(product.find_modules_that_directly_import(module))
     for path in (ROOT / "tests").rglob("*.py"):

@@ -1,11 +1,11 @@
 # Sourced by ./mam and ./test: brings an environment to the state that the lock files ask for.
 #
-# $VENV is its folder: .venv of the clone unless ./test was asked for another. $VENV/ready is written
+# $VENV is its folder: .venv of the clone unless ./test or $MAM_VENV name another. $VENV/ready is written
 # last and holds what it was made from (folder, pyproject, lock). A second start compares that and
 # looks whether what was installed is still there: no such file means that a set-up was cut off,
 # another content means that something changed. Progress goes to stderr; stdout is the command's.
 
-VENV=$ROOT/.venv
+VENV=${MAM_VENV:-$ROOT/.venv}
 PYTHON_VERSION=   # a version such as 3.13 that ./test was asked for; empty: the first that fits
 LOWEST=           # "lowest": the lowest versions that pyproject.toml allows, instead of the lock's
 
@@ -37,7 +37,7 @@ all_installed() {
 # clone, or the environment of somebody else in it, is not ours to write, ours is in our cache folder.
 ensure_venv() {
     "$1_ready" && return
-    if ! [[ -w $ROOT && (! -e $VENV || -w $VENV) && (! -e $VENV.lock || -w $VENV.lock) ]]; then
+    if [[ $VENV == "$ROOT"/* ]] && ! [[ -w $ROOT && (! -e $VENV || -w $VENV) && (! -e $VENV.lock || -w $VENV.lock) ]]; then
         local cache=${XDG_CACHE_HOME:-${HOME:-}/.cache}/mam
         VENV=$cache/venv-$(printf %s "$ROOT" | cksum | tr -dc 0-9)${VENV#"$ROOT/.venv"}
         "$1_ready" && return
@@ -144,7 +144,7 @@ make_venv() (
         die "$VENV is a file, and a folder is needed there; please remove it and start again."
     { exec 9>"$VENV.lock"; } 2>/dev/null ||
         die "cannot write to ${VENV%/*}, where the environment has to be made;" \
-            "please set XDG_CACHE_HOME to a folder of your own and start again."
+            "please set MAM_VENV to a new folder of your own and start again."
     if ! "$python" -I -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null; then
         say "waiting for another set-up of this folder"
         "$python" -I -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX)' || exit
@@ -163,7 +163,7 @@ make_venv() (
     if [[ $known == no ]]; then
         progress "making an environment with $("$python" -IV) in $VENV"
         quietly "$python" -I -m venv --clear --without-pip "$VENV" || give_up "could not make $VENV"
-        [[ $VENV == "$ROOT"/* ]] || keep_byte_code_here
+        [[ -w $ROOT/core/mam_core ]] || keep_byte_code_here
     fi
     if [[ ! -x $VENV/bin/uv ]]; then
         progress "fetching uv, which installs the rest"

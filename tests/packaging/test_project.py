@@ -125,7 +125,7 @@ class TestTheScripts:
         elsewhere = tmp_path / "a project"
         elsewhere.mkdir()
 
-        answer = run(tmp_path / "mam", "--version", cwd=elsewhere)
+        answer = run(tmp_path / "mam", "--version", cwd=elsewhere, MAM_VENV=sys.prefix)
 
         assert answer.returncode == 0, answer.stderr
         assert VERSION in answer.stdout

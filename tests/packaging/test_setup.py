@@ -338,7 +338,10 @@ class TestACloneThatCannotBeWrittenTo:
     def test_without_any_place_it_says_so(self, closed: Clone) -> None:
         (closed.machine / ".cache").write_text("in the way")
         told = closed.fails()
-        assert told.endswith("please set XDG_CACHE_HOME to a folder of your own and start again.")
+        assert told.endswith("please set MAM_VENV to a new folder of your own and start again.")
+        place = closed.machine / "mine"
+        closed.runs(MAM_VENV=str(place))
+        assert place.is_dir()
 
     def test_uses_one_that_is_there_and_ready(self, tmp_path: Path) -> None:
         if os.geteuid() != 0:

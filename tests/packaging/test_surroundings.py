@@ -10,10 +10,16 @@ from pathlib import Path
 import pytest
 
 from mam_core.own_python import own_python
-from tests.packaging.test_project import ROOT, run
+from tests.packaging.test_project import ROOT
+from tests.packaging.test_project import run as run_as_it_is
 
 INSTALLED = Path(sys.executable).parent / "mam"
 WAYS = pytest.mark.parametrize("mam", [ROOT / "mam", INSTALLED], ids=["clone", "installed"])
+
+
+def run(*command: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """With the environment that these tests run in, which need not be the clone's .venv."""
+    return run_as_it_is(*command, cwd=cwd, MAM_VENV=sys.prefix, **env)
 
 
 @pytest.fixture
