@@ -23,7 +23,7 @@ test_ready() { cmp -s "$ROOT/requirements-test.lock" "$VENV/ready-test" && runti
 # One file of every package: an environment that was half deleted is made anew.
 list_installed() {
     local file
-    for file in "$VENV"/lib/python*/site-packages/{*.dist-info/RECORD,*/__init__.py,*.pth}; do
+    for file in "$VENV"/bin/mam "$VENV"/lib/python*/site-packages/{*.dist-info/RECORD,*/__init__.py,*.pth}; do
         [[ ! -e $file ]] || printf '%s\n' "$file"
     done
 }
@@ -49,7 +49,7 @@ ensure_venv() {
 # Prints the real path of a fitting Python: `python3` may become another version under us, and a
 # python3.11 that vanished is noticed, while one that changed is not.
 find_python() {
-    local name found
+    local name found without=
     while IFS= read -r name; do
         [[ $name != /* || -x $name ]] && command -v "$name" >/dev/null || continue
         found=$("$name" -I -c 'import sys
@@ -59,9 +59,10 @@ try: import ensurepip, venv
 except ImportError: sys.exit("venv is missing")
 import os; print(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))' "$PYTHON_VERSION" 2>&1) &&
             printf '%s\n' "$found" && return
-        [[ $found != "venv is missing" ]] || die "the venv module of $name is missing;" \
-            "please install it (Debian: apt-get install python3-venv) and start again."
+        [[ $without || $found != "venv is missing" ]] || without=$name
     done < <(candidates)
+    [[ ! $without ]] || die "the venv module of $without is missing;" \
+        "please install it (Debian: apt-get install python3-venv) and start again."
     die "Python ${PYTHON_VERSION:-3.11 or newer} was not found; please install it" \
         "(Debian: apt-get install python3 python3-venv, or pyenv or uv for other versions)."
 }
@@ -127,13 +128,15 @@ give_up() {
     local why
     case $said in
         *"No space left"* | *"os error 28"* | *"Disk quota"*)
-            why="the disk is full; free some space" ;;
+            why="the disk is full. Free some space and start again." ;;
         *"connection broken"* | *"error sending request"* | *"dns error"* | *"Failed to fetch"* | \
             *"timed out"* | *"from versions: none"*)
-            why="the package index cannot be reached; check the network or its proxy" ;;
-        *) why=${said##*$'\n'} why="${why:-the cause is unknown}; see to that" ;;
+            why="the package index cannot be reached. Check the network or the proxy and start again." ;;
+        *)
+            why=$(printf '%s\n' "$said" | grep -i '^ *error' | tail -n 1)
+            why="${why:-${said##*$'\n'}} (start again to retry)" ;;
     esac
-    die "$1: $why, and start again."
+    die "$1: $why"
 }
 
 # The slow path, one at a time for each environment. The lock dies with its last holder, children
