@@ -23,6 +23,7 @@ from tests.docs.pages import ROOT, Command, blocks, mentions, pages
 from tests.support.brokers import processes_in
 from tests.support.patience import until_gone
 from tests.support.relays import none_left_behind
+from tests.support.rows import each_row
 from tests.support.tmux import private_tmux
 
 _SCRIPT_HEAD = """\
@@ -36,7 +37,7 @@ echo $? > {folder}/{number}.code
 """
 
 run_pages = [page for page in pages() if any(block.is_run for block in blocks(page))]
-every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+every_page = each_row("page", pages())
 
 
 @pytest.mark.timeout(300)

@@ -85,8 +85,12 @@ class Heard(NamedTuple):
 def mam(
     folder: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> Mam:
-    """No relay is left behind: ten thousand commands would leave ten thousand."""
+    """No relay is left behind: ten thousand commands would leave ten thousand.
+
+    The hosts that damaged records name are asked all the same, and not waited for.
+    """
     monkeypatch.setattr("mam_core.operations.relay.leave_behind", lambda *args, **more: True)
+    monkeypatch.setattr("mam_core.operations.elsewhere.PATIENCE_SEC", 0.05)
     return Mam(folder, Heard(capsysbinary))
 
 
