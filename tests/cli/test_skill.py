@@ -54,7 +54,7 @@ def test_every_command_of_it_works(mam: Mam, tmp_path: Path) -> None:
         timeout=180,
     )
     # The relay that `publish` leaves behind goes by itself.
-    until_gone(lambda: left_behind(mam.registry))
+    until_gone(lambda: [relay.pid for relay in left_behind(mam.registry)])
     assert done.returncode == 0, done.stdout + done.stderr
     record, own = mam.ok("list", "--json").json
     assert own["last_seq"] == 1

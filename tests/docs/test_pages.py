@@ -67,7 +67,7 @@ def test_every_command_of_a_page_does_what_the_page_says(page: Path, tmp_path: P
                 text=True,
                 check=False,
             )
-        until_gone(lambda: processes_in(project))
+        until_gone(lambda: [process.pid for process in processes_in(project)])
     assert (told.stdout, told.stderr) == ("", "")
     wrong = [
         words

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.brokers import nothing_left
+from tests.support.relays import none_left_behind
 from tests.support.sessions import SessionShop, session_shop
 
 
@@ -31,5 +32,9 @@ def shop(
     monkeypatch.chdir(project)
     # A worker is the relay here; one that is left behind would only be waited for.
     monkeypatch.setattr("mam_core.operations.relay.leave_behind", lambda *args, **more: True)
-    with nothing_left(project), session_shop(project, capsys) as made:
+    with (
+        nothing_left(project),
+        session_shop(project, capsys) as made,
+        none_left_behind(made.path),  # by a command in a process of its own
+    ):
         yield made

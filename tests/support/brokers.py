@@ -63,7 +63,7 @@ def nothing_left(folder: Path) -> Iterator[None]:
     """Fails when a process is left in the folder; it is ended all the same."""
     try:
         yield
-        until_gone(lambda: processes_in(folder))
+        until_gone(lambda: [process.pid for process in processes_in(folder)])
     finally:
         for process in processes_in(folder):
             process.kill()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mam_core.work.processes import look
 
 if TYPE_CHECKING:
-    import psutil
     from textual.pilot import Pilot
 
 PATIENCE_SEC = 60.0
@@ -25,14 +24,14 @@ def eventually(is_so: Callable[[], Any], what: str, timeout: float = PATIENCE_SE
     return answer
 
 
-def until_gone(find: Callable[[], list[psutil.Process]]) -> None:
+def until_gone(find: Callable[[], Iterable[int]]) -> None:
     """Wait for the end of the processes that are found, and look for others only then.
 
     To find them, all processes of the machine are looked at: too much for every 20 ms.
     """
-    while found := find():
-        for process in found:
-            eventually(partial(_is_gone, process.pid), f"the end of {process}")
+    while found := list(find()):
+        for pid in found:
+            eventually(partial(_is_gone, pid), f"the end of process {pid}")
 
 
 def _is_gone(pid: int) -> bool:

@@ -17,7 +17,7 @@ from mam_core.presence import worker_of
 from mam_core.process_mark import ProcessMark
 from mam_core.sessions import SessionFolder
 from mam_core.wiring import open_tmux
-from tests.support.patience import eventually
+from tests.support.patience import until_gone
 from tests.support.repositories import git, new_repository
 from tests.support.supervision import with_word
 from tests.support.tmux import new_socket_name, private_tmux
@@ -101,7 +101,7 @@ class SessionShop(Workshop):
         return [pid for pid in with_word(str(self.path)) if pid != os.getpid()]
 
     def until_at_rest(self) -> None:
-        eventually(lambda: not self.at_work_here(), "all workers are gone")
+        until_gone(self.at_work_here)
 
     def server_pid(self) -> int:
         return int(self.tmux("display-message", "-p", "#{pid}"))

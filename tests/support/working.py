@@ -28,7 +28,7 @@ from mam_core.work.caps import Caps
 from mam_core.work.decision import BackOff
 from mam_core.work.screen import Screen
 from mam_core.work.worker import Stops, Until, Work, Worker
-from tests.support.patience import PATIENCE_SEC, eventually
+from tests.support.patience import PATIENCE_SEC, eventually, until_gone
 from tests.support.supervision import end_surely, stand_in, with_word
 from tests.support.watching import MAM, Watched, running
 
@@ -236,7 +236,7 @@ class Workshop:
         return with_word(self.word)
 
     def until_nobody_lives(self) -> None:
-        eventually(lambda: not self.survivors(), "all stand-ins are gone")
+        until_gone(self.survivors)
 
     def supervisors(self) -> list[psutil.Process]:
         """Those whose label names one of our jobs."""
