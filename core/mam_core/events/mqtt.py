@@ -86,6 +86,11 @@ class Client(paho.Client):
         self.disconnect()
         self.loop_stop()
 
+    def loop_stop(self) -> MQTTErrorCode:
+        code = super().loop_stop()
+        self._reset_sockets()  # also those that woke the thread, which paho leaves open
+        return code
+
     def reconnect(self) -> MQTTErrorCode:
         """paho calls this for every connect, in its own thread: a failure must be an OSError."""
         try:
