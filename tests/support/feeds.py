@@ -18,6 +18,7 @@ from mam_core.events.post import Post
 from mam_core.registry import Registry
 from mam_core.wiring import client_for, open_registry
 from tests.support.brokers import Ear, embedded
+from tests.support.handles import close_later
 from tests.support.patience import PATIENCE_SEC
 
 
@@ -105,7 +106,7 @@ class Station:
 
     def registry_of(self, path: Path) -> Registry:
         """The same kind of registry at another place: a folder that was moved aside."""
-        return open_registry(str(path))
+        return close_later(open_registry(str(path)))
 
     def close(self) -> None:
         self.registry.store.close()

@@ -48,6 +48,7 @@ class Keeper:
     ) -> None:
         self._launch = launch
         self._home = home
+        self._former: list[BrokerFolder] = []  #: another thread may still read in them
         self._timeout = timeout
         self._keep = -1
         self._closing = threading.Event()
@@ -82,7 +83,8 @@ class Keeper:
         if self._keep >= 0:
             os.close(self._keep)
             self._keep = -1
-        self._home.close()
+        for home in (self._home, *self._former):
+            home.close()
 
     def __enter__(self) -> Keeper:
         return self
@@ -185,12 +187,14 @@ class Keeper:
         registry = os.path.dirname(before.folder.path)
         if before.folder.is_present() or not os.path.isdir(registry):
             return
-        self._home = BrokerFolder.make(registry)  # the old one is closed with its last user
+        self._home = made = BrokerFolder.make(registry)
         try:
             keep = self._take(KEEP, fcntl.LOCK_SH, time.monotonic() + self._timeout)
         except BaseException:
             self._home = before
+            made.close()
             raise
+        self._former.append(before)
         os.close(self._keep)
         self._keep = keep
 
