@@ -25,7 +25,7 @@ from bench import (
     views,
     work,
 )
-from bench.effort import FULL, QUICK
+from bench.effort import FULL, QUICK, SMOKE
 from bench.figures import Figure, Wrong
 from bench.ground import Ground
 from bench.machine import describe, settle_in, temp_home
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="mam-bench-", dir=args.dir or temp_home()) as folder:
         machine = describe(folder)
         settle_in(folder)
-        ground = Ground(folder, QUICK if args.quick else FULL)
+        ground = Ground(folder, SMOKE if args.smoke else QUICK if args.quick else FULL)
         for name in args.only or figures:
             _say(f"{time.monotonic() - began:4.0f} s  {name}")
             try:
@@ -79,7 +79,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("suite", nargs="?", choices=list(SUITES), default="registry")
     parser.add_argument("--json", action="store_true", help="for machines")
-    parser.add_argument("--quick", action="store_true", help="a look, in about a minute")
+    less = parser.add_mutually_exclusive_group()
+    less.add_argument("--quick", action="store_true", help="a look, in about a minute")
+    less.add_argument("--smoke", action="store_true", help="whether all runs; no figure means much")
     parser.add_argument(
         "--only",
         action="append",
@@ -98,8 +100,10 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
             parser.error(f"{name!r} is no figure: {', '.join(SUITES[args.suite])}")
     if args.write_readme and args.suite != "registry":
         parser.error("the README keeps the results of the registry")
-    if args.write_readme and (args.quick or args.only):
-        parser.error("the README keeps whole runs: --write-readme takes neither --quick nor --only")
+    if args.write_readme and (args.quick or args.smoke or args.only):
+        parser.error(
+            "the README keeps whole runs: --write-readme takes no --quick, --smoke or --only"
+        )
     return args
 
 

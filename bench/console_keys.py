@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from textual import events
 
 from bench.console_ground import Source, source
+from bench.effort import Effort
 from bench.feed import replace
 from bench.figures import Figure, Measure, Wrong
 from bench.ground import Ground, bare_jobs
@@ -33,7 +34,6 @@ from mam_tui.bridge import Bridge
 from mam_tui.desk import Desk
 from mam_tui.views import BOARD
 
-_JOBS = 10_000
 _HEARD_OF = 200
 _FAILED = 60
 _RATE = 1_000
@@ -117,12 +117,12 @@ class Probe:
 def keys(ground: Ground) -> list[Figure]:
     path = ground.path("keys")
     os.makedirs(path, mode=0o700)
-    bare_jobs(path, _JOBS)
+    bare_jobs(path, ground.effort.pending)
     some = _busy(path)
     garbage.hold()  # as the console does when it is opened
     try:
         with embedded_broker(path).ensure_running(), source(path) as news:
-            took = asyncio.run(_tried(path, news, some))
+            took = asyncio.run(_tried(path, news, some, ground.effort))
     finally:
         garbage.let_go()
     figures = []
@@ -130,7 +130,7 @@ def keys(ground: Ground) -> list[Figure]:
         words = f"{_shown(busy)}; with no events {_shown(still)}"
         print(f"        {view}: {words}", file=sys.stderr, flush=True)
         for what, value in (("median", statistics.median(busy)), ("95th percentile", _p95(busy))):
-            name = f"{view}: a key answered at {_RATE:,} events/s, {what}"
+            name = f"{view}: a key answered at {ground.effort.some(_RATE):,} events/s, {what}"
             figures.append(Figure("keys", name, "100 ms", Measure.COST, [value], [_GOAL_SEC], 1))
     return figures
 
@@ -162,9 +162,9 @@ def _busy(path: str) -> list[str]:
 
 
 async def _tried(
-    path: str, news: Source, some: list[str]
+    path: str, news: Source, some: list[str], effort: Effort
 ) -> dict[str, tuple[list[float], list[float]]]:
-    desk = Desk(path, load())
+    desk, count, rate = Desk(path, load()), effort.some(_KEYS), effort.some(_RATE)
 
     def bridge(ring: Callable[[], None]) -> Bridge:
         return Bridge(path, desk.config, ring, with_duties=False, panes=desk.panes)
@@ -178,18 +178,18 @@ async def _tried(
         for view, way in WAYS.items():
             app.views.go(view)
             await pilot.pause(2.0)
-            still = await asyncio.to_thread(_press, probe, way)
-            news.begin("events", some, int(_RATE * (_KEYS * _APART_SEC * 1.5 + 1)), _RATE)
+            still = await asyncio.to_thread(_press, probe, way, count)
+            news.begin("events", some, int(rate * (count * _APART_SEC * 1.5 + 1)), rate)
             await pilot.pause(0.5)
-            busy = await asyncio.to_thread(_press, probe, way)
+            busy = await asyncio.to_thread(_press, probe, way, count)
             await asyncio.to_thread(news.end)
             found[view] = still, busy
     return found
 
 
-def _press(probe: Probe, way: _Way) -> list[float]:
+def _press(probe: Probe, way: _Way, count: int) -> list[float]:
     waits = []
-    for number in range(_KEYS):
+    for number in range(count):
         waits.append(probe.press(way.back if number % 2 else way.there, way.sign))
         time.sleep(_APART_SEC)
     return waits

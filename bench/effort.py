@@ -1,4 +1,4 @@
-"""How much is measured: the whole, or a quick look with fewer rounds and smaller sizes."""
+"""How much is measured: the whole, a quick look, or only whether every part still runs."""
 
 from __future__ import annotations
 
@@ -28,6 +28,30 @@ class Effort:
     pending: int  #: the usual backlog
     tasks: int  #: that dispatchers run in one round
     large: int  #: the backlog, and the history, that must not cost anything
+    share: float  #: of the numbers and times that are the same in a whole run and in a quick one
+
+    @property
+    def claimable(self) -> int:
+        """Of each backlog, so many jobs are registered in the usual way: those to be claimed."""
+        return self.pending // 10
+
+    @property
+    def few(self) -> int:
+        """A backlog that is next to none."""
+        return self.pending // 25
+
+    @property
+    def logs(self) -> int:
+        """Jobs with a long history."""
+        return min(self.pending, self.large // 10)
+
+    def some(self, usual: int) -> int:
+        """At least two: a percentile needs as many."""
+        return max(2, round(usual * self.share))
+
+    def seconds(self, usual: float) -> float:
+        """At least one: processor time is counted in ticks."""
+        return max(1.0, usual * self.share)
 
 
 FULL = Effort(
@@ -50,6 +74,7 @@ FULL = Effort(
     pending=10_000,
     tasks=1_000,
     large=100_000,
+    share=1.0,
 )
 
 QUICK = Effort(
@@ -72,4 +97,29 @@ QUICK = Effort(
     pending=10_000,
     tasks=60,
     large=10_000,
+    share=1.0,
+)
+
+#: Nothing is measured by this: it tells whether a part still runs.
+SMOKE = Effort(
+    rounds=1,
+    claims=2,
+    new_handles=1,
+    few_claims=1,
+    scan_rounds=1,
+    scans=1,
+    crowd_rounds=1,
+    crowd_claims=2,
+    registers=2,
+    bulk_rounds=1,
+    bulk=20,
+    lists=1,
+    starts=1,
+    events=5,
+    worker_rounds=1,
+    jobs=4,
+    pending=1_000,
+    tasks=4,
+    large=1_000,
+    share=0.02,
 )

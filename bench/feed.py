@@ -32,7 +32,6 @@ from mam_core.wiring import client_for, embedded_broker, open_registry
 
 _MESSAGES = 100
 _EVERY_SEC = 0.01
-_BURST = 1_000
 _IDLE_SEC = 45.0
 _PATIENCE_SEC = 60.0
 
@@ -43,12 +42,13 @@ def latency(ground: Ground) -> list[Figure]:
     """The 95th percentile, from `publish` in one process to the item in another."""
     ours: list[float] = []
     theirs: list[float] = []
+    count = ground.effort.some(_MESSAGES)
     with _station(ground) as path, _speaker(path) as speaker:
         jobs = _some_jobs(path, 10)
         # Each has the process to itself: a feed that only listens would slow the other side.
         sides = {
-            "feed": lambda: _ages_by_feed(path, speaker, jobs),
-            "bare": lambda: _ages_by_client(path, speaker, jobs),
+            "feed": lambda: _ages_by_feed(path, speaker, jobs, count),
+            "bare": lambda: _ages_by_client(path, speaker, jobs, count),
         }
         results = {"feed": ours, "bare": theirs}
         for turn in range(ground.effort.rounds):
@@ -60,9 +60,9 @@ def latency(ground: Ground) -> list[Figure]:
 
 def burst(ground: Ground) -> list[Figure]:
     """Files replaced as fast as they can be, and all of them seen."""
-    path = ground.crowded
+    path, count = ground.crowded, ground.effort.claimable
     with open_registry(path) as registry, _listening(path, broker=False) as feed:
-        ids = _some_jobs(path, _BURST)
+        ids = _some_jobs(path, count)
         jobs = [registry.get(job_id) for job_id in ids]
         turn = 0
 
@@ -73,29 +73,30 @@ def burst(ground: Ground) -> list[Figure]:
                 replace(path, job.evolve(priority=-turn))
             seen: dict[str, int] = {}
             deadline = time.monotonic() + _PATIENCE_SEC
-            while sum(priority == -turn for priority in seen.values()) < _BURST:
+            while sum(priority == -turn for priority in seen.values()) < count:
                 if time.monotonic() > deadline:
-                    raise Wrong(f"of {_BURST} changes {len(seen)} were seen")
+                    raise Wrong(f"of {count} changes {len(seen)} were seen")
                 for item in feed.take(1):
                     if isinstance(item, JobChanged) and isinstance(item.job, Job):
                         seen[item.job_id] = item.job.priority
-            return _BURST
+            return count
 
         def bare() -> int:
             for job in jobs:
                 replace(path, job)
                 registry.get(job.job_id)
             feed.take(1)
-            return _BURST
+            return count
 
         samples = run([Runner("feed", change), Runner("bare", bare)], ground.effort.rounds)
-    what = f"{_BURST:,} files replaced in a burst until all are told, each"
+    what = f"{count:,} files replaced in a burst until all are told, each"
     against = "replacing and reading them"
     return [Figure("burst", what, against, Measure.COST, samples["feed"], samples["bare"])]
 
 
 def idle(ground: Ground) -> list[Figure]:
     """A process with an idle feed: watch, subscription and slow looks at everything."""
+    seconds = ground.effort.seconds(_IDLE_SEC)
     with _station(ground) as path:
         program = (
             "import sys, time; from mam_core.config import load;"
@@ -112,12 +113,12 @@ def idle(ground: Ground) -> list[Figure]:
             "print(time.process_time() - cpu, time.monotonic() - began)\n"
             "feed.close()"
         )
-        command = [sys.executable, "-c", program, path, str(_IDLE_SEC)]
+        command = [sys.executable, "-c", program, path, str(seconds)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise Wrong(f"the idle feed ended with {done.returncode}: {done.stderr[-300:]}")
         cpu, wall = map(float, done.stdout.split())
-    if wall < _IDLE_SEC / 2:
+    if wall < seconds / 2:
         raise Wrong("the feed was not idle: something was told")
     what = f"idle feed with {ground.effort.pending:,} jobs, CPU"
     return [Figure("idle", what, "one core", Measure.COST, [cpu], [wall], 0.02)]
@@ -173,8 +174,8 @@ def _speaker(path: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def _speak(process: subprocess.Popen[str], jobs: list[str]) -> None:
-    line = json.dumps({"jobs": jobs, "messages": _MESSAGES, "every": _EVERY_SEC})
+def _speak(process: subprocess.Popen[str], jobs: list[str], count: int) -> None:
+    line = json.dumps({"jobs": jobs, "messages": count, "every": _EVERY_SEC})
     stream: IO[str] | None = process.stdin
     assert stream is not None
     stream.write(line + "\n")
@@ -187,23 +188,27 @@ def _answer(process: subprocess.Popen[str]) -> None:
         raise Wrong("the process that publishes has ended")
 
 
-def _ages_by_feed(path: str, speaker: subprocess.Popen[str], jobs: list[str]) -> list[float]:
+def _ages_by_feed(
+    path: str, speaker: subprocess.Popen[str], jobs: list[str], count: int
+) -> list[float]:
     ages: list[float] = []
     with _listening(path) as feed:
-        _speak(speaker, jobs)
+        _speak(speaker, jobs, count)
         deadline = time.monotonic() + _PATIENCE_SEC
-        while len(ages) < _MESSAGES:
+        while len(ages) < count:
             items = feed.take(1)
             now = time.monotonic()
             heard = [item for item in items if isinstance(item, EventHeard)]
             ages += [now - one.event.data["sent"] for one in heard]
             if now > deadline:
-                raise Wrong(f"of {_MESSAGES} events {len(ages)} were told")
+                raise Wrong(f"of {count} events {len(ages)} were told")
         _answer(speaker)
     return ages
 
 
-def _ages_by_client(path: str, speaker: subprocess.Popen[str], jobs: list[str]) -> list[float]:
+def _ages_by_client(
+    path: str, speaker: subprocess.Popen[str], jobs: list[str], count: int
+) -> list[float]:
     ages: queue.SimpleQueue[float] = queue.SimpleQueue()
     granted: queue.SimpleQueue[bool] = queue.SimpleQueue()
 
@@ -218,8 +223,8 @@ def _ages_by_client(path: str, speaker: subprocess.Popen[str], jobs: list[str]) 
     try:
         client.subscribe("python/mqtt/jobs/+/events", qos=1)
         granted.get(timeout=_PATIENCE_SEC)
-        _speak(speaker, jobs)
-        got = [ages.get(timeout=_PATIENCE_SEC) for _ in range(_MESSAGES)]
+        _speak(speaker, jobs, count)
+        got = [ages.get(timeout=_PATIENCE_SEC) for _ in range(count)]
         _answer(speaker)
     finally:
         client.stop()

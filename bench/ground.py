@@ -34,10 +34,6 @@ _PROMPT = (
     "Find out why the nightly import is slow, fix it, and leave a test that would have told us."
 )
 
-#: Of each backlog, so many jobs are registered in the usual way: those that will be claimed.
-CLAIMABLE = 1_000
-FEW = 400
-
 
 class Ground:
     """One folder, and all that a run makes in it."""
@@ -105,18 +101,18 @@ class Ground:
 
     @cached_property
     def small(self) -> str:
-        return self._registered("small", CLAIMABLE)
+        return self._registered("small", self.effort.claimable)
 
     @cached_property
     def few(self) -> str:
         """A few pending jobs and no history."""
-        return self._registered("few", FEW)
+        return self._registered("few", self.effort.few)
 
     @cached_property
     def large(self) -> str:
         """As `small`, with a large backlog behind those that are claimed first."""
-        path = self._registered("large", CLAIMABLE)
-        bare_jobs(path, self.effort.large - CLAIMABLE)
+        path = self._registered("large", self.effort.claimable)
+        bare_jobs(path, self.effort.large - self.effort.claimable)
         return path
 
     @cached_property
@@ -131,7 +127,7 @@ class Ground:
             kept: Counter[str] = Counter()
             for waiting in _waiting(registry):
                 kept[waiting.agent_session] += 1
-                if kept[waiting.agent_session] > FEW // len(LABELS):
+                if kept[waiting.agent_session] > self.effort.few // len(LABELS):
                     registry.set_status(waiting.job_id, Status.COMPLETED)
         os.sync()
         return path
@@ -144,7 +140,7 @@ class Ground:
         return path
 
     def _backlog(self, status: Status) -> Iterator[Job]:
-        for number in range(self.effort.large - CLAIMABLE):
+        for number in range(self.effort.large - self.effort.claimable):
             yield _job(number, status)
 
 

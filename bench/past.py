@@ -24,8 +24,7 @@ from mam_core.operations.replay import Cursor, Loading, loading, replay
 from mam_core.registry import Registry
 from mam_core.wiring import open_registry
 
-_JOBS = 10_000
-_LINES_A_JOB = 100
+LINES_A_JOB = 100
 _STEPS = 200
 _STEP_GOAL_SEC = 0.1
 _PAGE_GOAL_SEC = 0.3
@@ -59,12 +58,12 @@ def steps(ground: Ground) -> list[Figure]:
         if span is None:
             raise Wrong("there is no past")
         begin, end = span
-        dice = random.Random(1)
+        dice, moves = random.Random(1), ground.effort.some(_STEPS)
         figures = []
         for name, far in (("step", 1.0), ("minute", 60.0), ("jump", end - begin)):
             cursor = Cursor(past, (begin + end) / 2)
             samples = []
-            for _ in range(_STEPS):
+            for _ in range(moves):
                 target = cursor.at + dice.choice([-far, far])
                 if far > 3600 or not begin < target < end:
                     target = dice.uniform(begin, end)
@@ -72,7 +71,7 @@ def steps(ground: Ground) -> list[Figure]:
                 cursor.move(target)
                 samples.append(time.perf_counter() - began)
             if {then.job_id: then for then in cursor.jobs()} != past.state_at(cursor.at):
-                raise Wrong(f"after {_STEPS} moves of {far:.0f} s another state is shown")
+                raise Wrong(f"after {moves} moves of {far:.0f} s another state is shown")
             figures.append(_within(name, f"move {far:,.0f} s", samples, _STEP_GOAL_SEC))
         samples = []
         for _ in range(9):
@@ -86,7 +85,7 @@ def growing(ground: Ground) -> list[Figure]:
     """A thousand lines more, where the feed says of which jobs."""
     with _registry(ground) as registry:
         loaded = _loaded(registry)
-        job_ids = loaded.past.columns.job_ids[:1000]
+        job_ids = loaded.past.columns.job_ids[: ground.effort.claimable]
         ours = []
         for turn in range(5):
             for job_id in job_ids:
@@ -97,7 +96,7 @@ def growing(ground: Ground) -> list[Figure]:
             for _ in loaded.run(job_ids):
                 pass
             ours.append(time.perf_counter() - began)
-        return [_within("grow", "1,000 lines more", ours, 1.0)]
+        return [_within("grow", f"{len(job_ids):,} lines more", ours, 1.0)]
 
 
 def once(ground: Ground) -> list[Figure]:
@@ -123,13 +122,13 @@ def history(ground: Ground) -> list[Figure]:
                 pass
         took = time.perf_counter() - began
         _say(f"history from nothing: {took:.1f} s")
-        opened = []
+        opened, rows = [], min(500, ground.effort.logs)
         for _ in range(5):
             began = time.perf_counter()
             with History(registry) as again:
-                page = again.page(limit=500)
+                page = again.page(limit=rows)
             opened.append(time.perf_counter() - began)
-            if len(page) != 500:
+            if len(page) != rows:
                 raise Wrong(f"a page has {len(page)} rows")
         looked = []
         for _ in range(5):
@@ -201,10 +200,9 @@ def _registry(ground: Ground) -> Registry:
     registry = open_registry(path)
     if not made:
         os.makedirs(path, mode=0o700)
-        jobs = _JOBS if ground.effort.large > _JOBS else _JOBS // 10
         dice = random.Random(2)
         os.makedirs(registry.store.audit.path, mode=0o700, exist_ok=True)
-        for number in range(jobs):
+        for number in range(ground.effort.logs):
             _write(registry.store.audit.path, number, dice)
         os.sync()
     return registry
@@ -250,7 +248,7 @@ def _lines(job_id: str, at: float, dice: random.Random) -> Iterator[dict[str, An
     for attempt, end in ((1, "error"), (2, "completed")):
         at, revision = at + dice.random() * 5, revision + 1
         yield moved("pending", "running", "claim", attempt)
-        for _ in range(_LINES_A_JOB // 2 - 3):
+        for _ in range(LINES_A_JOB // 2 - 3):
             at, seq = at + dice.random() * 20, seq + 1
             event = _event(job_id, seq, at, attempt)
             yield {"timestamp": fine_stamp(at), "event": "published", "job_id": job_id} | event

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from bench.commands import help_text, list_json, list_table, pick
 from bench.crowd import HUEY, OURS, Crowd
 from bench.figures import Figure, Measure, Wrong
-from bench.ground import FEW, LABELS, Ground
+from bench.ground import LABELS, Ground
 from bench.rounds import Runner, run
 from bench.yardsticks import HueyQueues, scanning_registry
 from mam_core.records import Status
@@ -21,7 +21,7 @@ from mam_core.registry import Registry
 from mam_core.stores.base import Query
 from mam_core.wiring import open_registry
 
-PROCESSES = 8
+_PROCESSES = 8
 
 
 def claim(ground: Ground) -> list[Figure]:
@@ -77,11 +77,12 @@ def new_handle(ground: Ground) -> list[Figure]:
 
 def crowd(ground: Ground) -> list[Figure]:
     effort = ground.effort
+    count = effort.some(_PROCESSES)
     path, queues = _backlogs(ground)
     queues.close()
     taken: dict[str, list[str]] = {OURS: [], HUEY: []}
     before = _running(path)
-    with Crowd(PROCESSES, path, queues.path) as processes:
+    with Crowd(count, path, queues.path) as processes:
 
         def side(name: str) -> Runner:
             label = _Label()
@@ -103,19 +104,19 @@ def crowd(ground: Ground) -> list[Figure]:
             raise Wrong(f"{doubles} of {len(ids)} jobs were handed out twice by {name}")
     if _running(path) - before != set(taken[OURS]):
         raise Wrong("the jobs that are running are not those that were handed out")
-    what = f"claim at {effort.pending:,} pending, {PROCESSES} processes, no job twice"
+    what = f"claim at {effort.pending:,} pending, {count} processes, no job twice"
     return [_against_huey("crowd", what, samples, 0.7)]
 
 
 def backlog(ground: Ground) -> list[Figure]:
-    large = ground.effort.large
-    what = f"claim at {large:,} pending"
-    return [_same_cost(ground, "backlog", what, "at 1,000", ground.large, ground.small)]
+    effort = ground.effort
+    what, against = f"claim at {effort.large:,} pending", f"at {effort.claimable:,}"
+    return [_same_cost(ground, "backlog", what, against, ground.large, ground.small)]
 
 
 def history(ground: Ground) -> list[Figure]:
-    large = ground.effort.large
-    what = f"claim at {FEW} pending with {large:,} finished"
+    effort = ground.effort
+    what = f"claim at {effort.few} pending with {effort.large:,} finished"
     return [_same_cost(ground, "history", what, "with none", ground.old, ground.few)]
 
 

@@ -35,8 +35,6 @@ from mam_core.work.marks import pid_namespace
 #: Of the audit log of each job, before the first look.
 _LINES = 10
 _LEASE_SEC = 30.0
-#: Jobs that wait, for labels that have no session.
-_BACKLOG = 1_000
 
 
 class HurriedClock(SystemClock):
@@ -77,7 +75,8 @@ class Fleet:
                 for request, pane in zip(ground.new_jobs(len(panes)), panes, strict=True)
             ]
         )
-        self.registry.register(ground.new_jobs(_BACKLOG))
+        # These wait, for labels that have no session.
+        self.registry.register(ground.new_jobs(ground.effort.claimable))
         folder = SessionFolder(self.path)
         for pane in panes:
             folder.put(_session(pane, self.registry.node))

@@ -108,7 +108,8 @@ def _stage(
 
 
 def state(ground: Ground) -> list[Figure]:
-    with _stage(ground, "state", _WATCHED) as stage:
+    watched, times = ground.effort.some(_WATCHED), ground.effort.some(_LOOKS)
+    with _stage(ground, "state", watched) as stage:
         theirs = libtmux.Server(socket_name=stage.server.socket)
 
         fleet = Fleet(ground, stage.path, stage.server)
@@ -117,21 +118,21 @@ def state(ground: Ground) -> list[Figure]:
 
         def ours() -> int:
             with no_processes():
-                for _ in range(_LOOKS):
+                for _ in range(times):
                     fleet.live(_RENEWED)
                     fleet.look()
-            return _LOOKS
+            return times
 
         def panes_alone() -> int:
             with no_processes():
-                for _ in range(_LOOKS):
-                    if len(stage.glance.panes()) != _WATCHED or stage.glance.deaths():
+                for _ in range(times):
+                    if len(stage.glance.panes()) != watched or stage.glance.deaths():
                         raise Wrong("not every session is seen alive")
-            return _LOOKS
+            return times
 
         def libtmux_looks() -> int:
             for _ in range(_LIBTMUX_LOOKS):
-                if len(theirs.panes) != _WATCHED:
+                if len(theirs.panes) != watched:
                     raise Wrong("libtmux does not see every session")
             return _LIBTMUX_LOOKS
 
@@ -144,8 +145,8 @@ def state(ground: Ground) -> list[Figure]:
         fleet.close()
     looks, panes = samples["ours"], samples["panes"]
     goal = [_REFRESH_GOAL_SEC] * len(looks)
-    what = f"state of {_WATCHED} sessions at work, CPU of one look"
-    bare = f"the {_WATCHED} panes alone, CPU of one look"
+    what = f"state of {watched} sessions at work, CPU of one look"
+    bare = f"the {watched} panes alone, CPU of one look"
     return [
         Figure("state", what, "5 % of a core at 1 Hz", Measure.COST, looks, goal, 1, 0.5),
         Figure("state", bare, "5 % of a core at 1 Hz", Measure.COST, panes, goal, 1),
@@ -154,14 +155,15 @@ def state(ground: Ground) -> list[Figure]:
 
 
 def capture(ground: Ground) -> list[Figure]:
-    with _stage(ground, "capture", _SHOWN, _COLOURED) as stage:
+    shown, times = ground.effort.some(_SHOWN), ground.effort.some(_LOOKS)
+    with _stage(ground, "capture", shown, _COLOURED) as stage:
         theirs = libtmux.Server(socket_name=stage.server.socket).panes
 
         def ours() -> int:
-            for _ in range(_LOOKS):
-                if len(stage.glance.captures(stage.pane_ids, colours=True)) != _SHOWN:
+            for _ in range(times):
+                if len(stage.glance.captures(stage.pane_ids, colours=True)) != shown:
                     raise Wrong("not every pane is captured")
-            return _LOOKS
+            return times
 
         def libtmux_captures() -> int:
             for _ in range(_LIBTMUX_LOOKS):
@@ -173,7 +175,7 @@ def capture(ground: Ground) -> list[Figure]:
         samples = run(sides, ground.effort.rounds, now=stage.cpu)
     looks = samples["ours"]
     goal = [_CAPTURE_GOAL_SEC] * len(looks)
-    what = f"{_SHOWN} panes in colour, CPU of one look"
+    what = f"{shown} panes in colour, CPU of one look"
     return [
         Figure("capture", what, "30 % of a core at 5 Hz", Measure.COST, looks, goal, 1),
         Figure("capture", what, "libtmux capture_pane", Measure.COST, looks, samples["libtmux"]),
@@ -181,18 +183,19 @@ def capture(ground: Ground) -> list[Figure]:
 
 
 def spawn(ground: Ground) -> list[Figure]:
+    count = ground.effort.some(_SPAWNED)
     with _stage(ground, "spawn", 1) as stage:
         window = ["tmux", "-L", stage.server.socket, "new-window", "-d", "-t", "=s0:"]
 
         def ours() -> int:
-            for number in range(_SPAWNED):
+            for number in range(count):
                 stage.spawn(f"new{number}")
-            return _SPAWNED
+            return count
 
         def bare() -> int:
-            for _ in range(_SPAWNED):
+            for _ in range(count):
                 subprocess.run([*window, *_ASLEEP], capture_output=True, check=True)
-            return _SPAWNED
+            return count
 
         def clear() -> None:
             for pane in stage.server.panes():
@@ -202,12 +205,12 @@ def spawn(ground: Ground) -> list[Figure]:
 
         sides = [Runner("ours", ours, clear), Runner("bare", bare, clear)]
         samples = run(sides, ground.effort.rounds)
-        command = Runner("ours", lambda: crew(ground, stage.server.socket, _SPAWNED), clear)
+        command = Runner("ours", lambda: crew(ground, stage.server.socket, count), clear)
         manned = run([command, Runner("bare", bare, clear)], ground.effort.worker_rounds)
     return [
         Figure(
             "spawn",
-            f"spawn of {_SPAWNED} sessions, each",
+            f"spawn of {count} sessions, each",
             "tmux new-window",
             Measure.COST,
             samples["ours"],
@@ -216,7 +219,7 @@ def spawn(ground: Ground) -> list[Figure]:
         ),
         Figure(
             "spawn",
-            f"mam spawn --count {_SPAWNED}, until every worker is up, each",
+            f"mam spawn --count {count}, until every worker is up, each",
             "tmux new-window",
             Measure.COST,
             manned["ours"],

@@ -28,9 +28,10 @@ from mam_core.store_urls import StoreUrl
 from mam_core.wiring import store_at
 from tests.support.postgres import VARIABLE, Server, new_schema, private_folder
 
+#: Read before the run puts every setting of ours aside.
+_NAMED = os.environ.get(VARIABLE)
 _CROWDS = (1, 8, 32)
 _EVENTS = 200
-_FEW = 400
 #: Claims of each process that are not counted: drivers prepare a statement at its sixth use, and
 #: the server keeps a plan after five.
 _WARM = 12
@@ -92,7 +93,8 @@ def postgres_claim(ground: Ground) -> list[Figure]:
     figures: list[Figure] = []
     effort = ground.effort
     with _server() as uri:
-        for count in _CROWDS:
+        most = max(1, round(effort.share * _CROWDS[-1]))
+        for count in sorted({min(count, most) for count in _CROWDS}):
             schema = new_schema(uri)
             claims = max(2, 4 * effort.claims // count)
             rounds = effort.crowd_rounds // len(LABELS) + 2
@@ -174,7 +176,7 @@ def notify(ground: Ground) -> list[Figure]:
         feed.take(0.5)
         bare.clear()
         at: list[float] = []
-        for _ in range(_EVENTS):
+        for _ in range(ground.effort.some(_EVENTS)):
             began = time.perf_counter()
             seq = ours.registry.next_seq(answer.job_id)
             begun[seq] = began
@@ -192,7 +194,7 @@ def notify(ground: Ground) -> list[Figure]:
         pairs = list(zip(sorted(begun.values()), bare, strict=False))
         latencies = [arrived - began for began, arrived in pairs]
         mine, theirs = _percentile(at), _percentile(latencies)
-    what = f"change to feed item, 95th percentile of {_EVENTS}"
+    what = f"change to feed item, 95th percentile of {len(at)}"
     return [Figure("notify", what, "bare LISTEN", Measure.COST, [mine], [theirs], 3)]
 
 
@@ -211,9 +213,9 @@ FIGURES: Mapping[str, Callable[[Ground], list[Figure]]] = {
 def _history(ground: Ground, name: str, store: str, few: Ours, old: Ours) -> Figure:
     """Claims among a few jobs: with nothing behind them, and with a large history."""
     for side in (few, old):
-        side.registry.register(ground.new_jobs(_FEW))
+        side.registry.register(ground.new_jobs(ground.effort.few))
     _add_history(old.registry, ground)
-    count = min(ground.effort.few_claims, _FEW // len(LABELS) - 2)
+    count = min(ground.effort.few_claims, ground.effort.few // len(LABELS) - 2)
     rounds = min(ground.effort.rounds, len(LABELS))
     sides = [_claiming("few", few.claim, count), _claiming("old", old.claim, count)]
     samples = run(sides, rounds)
@@ -269,8 +271,8 @@ def _crowding(name: str, crowd: ClaimCrowd, claims: int) -> Runner:
 
 @contextmanager
 def _server() -> Iterator[str]:
-    if named := os.environ.get(VARIABLE):
-        yield named
+    if _NAMED:
+        yield _NAMED
         return
     import shutil
 

@@ -28,7 +28,6 @@ from mam_tui.bridge import Bridge
 from mam_tui.desk import Desk
 from mam_tui.views import BOARD
 
-_MANY = 10_000
 _MOVES = 40
 _GOAL_SEC = 0.1
 _PATIENCE_SEC = 300.0
@@ -51,11 +50,11 @@ class _Took(NamedTuple):
 def moving(ground: Ground) -> list[Figure]:
     """One figure for each view and way of moving: 95 of 100 within the goal."""
     path = past_of(ground)
-    bare_jobs(path, _MANY)
+    bare_jobs(path, ground.effort.pending)
     figures = []
     garbage.hold()  # as the console does when it is opened
     try:
-        moved = asyncio.run(_moved(path))
+        moved = asyncio.run(_moved(path, ground.effort.some(_MOVES)))
     finally:
         garbage.let_go()
     for (view, how), took in moved.items():
@@ -72,7 +71,7 @@ def moving(ground: Ground) -> list[Figure]:
     return figures
 
 
-async def _moved(path: str) -> dict[tuple[str, str], list[_Took]]:
+async def _moved(path: str, moves: int) -> dict[tuple[str, str], list[_Took]]:
     desk = Desk(path, load())
 
     def bridge(ring: Callable[[], None]) -> Bridge:
@@ -91,11 +90,11 @@ async def _moved(path: str) -> dict[tuple[str, str], list[_Took]]:
             app.views.go(view)
             await pilot.pause(1.0)
             for how in (*_KEYS, _JUMP):
-                found[view, how] = await _move_about(app, pilot, how)
+                found[view, how] = await _move_about(app, pilot, how, moves)
     return found
 
 
-async def _move_about(app: Console, pilot: Pilot[None], how: str) -> list[_Took]:
+async def _move_about(app: Console, pilot: Pilot[None], how: str, moves: int) -> list[_Took]:
     traveller = app.travel.traveller
     if traveller is None:
         raise Wrong("the past was left")
@@ -104,7 +103,7 @@ async def _move_about(app: Console, pilot: Pilot[None], how: str) -> list[_Took]
     app.travel.chose(0.5)
     await pilot.pause(0.5)
     took = []
-    for number in range(_MOVES):
+    for number in range(moves):
         if how == _JUMP:
             act = partial(app.travel.chose, (dice.uniform(begin, last) - begin) / (last - begin))
         else:

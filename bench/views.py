@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from bench.console_keys import keys
 from bench.figures import Figure, Measure, Wrong
 from bench.ground import Ground, bare_jobs
-from bench.past import past_of
+from bench.past import LINES_A_JOB, past_of
 from bench.travel import moving
 from mam_core.config import load
 from mam_tui.app import Console
@@ -23,8 +23,7 @@ from mam_tui.bridge import Bridge
 from mam_tui.desk import Desk
 from mam_tui.views import BOARD, VIEWS
 
-_MANY, _FEW = 10_000, 100
-_ROUNDS = 5
+_TIMES_AS_MANY = 100
 _MORE_SEC = 0.3
 _PATIENCE_SEC = 120.0
 
@@ -33,18 +32,20 @@ def opening(ground: Ground) -> list[Figure]:
     """One figure for each view: the time over that with few, as a share of 300 ms."""
     many, few = past_of(ground), ground.path("few")
     os.makedirs(few, mode=0o700)
-    bare_jobs(many, _MANY)
-    bare_jobs(few, _FEW)
+    bare_jobs(many, ground.effort.pending)
+    bare_jobs(few, ground.effort.pending // _TIMES_AS_MANY)
     more: dict[str, list[float]] = {}
-    for _ in range(_ROUNDS):
+    for _ in range(ground.effort.bulk_rounds):
         small, large = asyncio.run(_opened(few)), asyncio.run(_opened(many))
         for name, took in large.items():
             more.setdefault(name, []).append(max(0.0, took - small[name]))
-    return [_figure(name, samples) for name, samples in more.items()]
+    return [_figure(ground, name, samples) for name, samples in more.items()]
 
 
-def _figure(name: str, samples: list[float]) -> Figure:
-    what = f"open {name} on {_MANY:,} jobs and a million lines, over {_FEW} jobs"
+def _figure(ground: Ground, name: str, samples: list[float]) -> Figure:
+    many, few = ground.effort.pending, ground.effort.pending // _TIMES_AS_MANY
+    lines = ground.effort.logs * LINES_A_JOB
+    what = f"open {name} on {many:,} jobs and {lines:,} lines, over {few} jobs"
     goal = [_MORE_SEC] * len(samples)
     return Figure(name, what, "300 ms", Measure.COST, samples, goal, goal=1.0)
 
