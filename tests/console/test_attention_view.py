@@ -185,7 +185,9 @@ class TestTheList:
             await console.pilot.click(table, offset=(30, 3))  # one of its further lines
             assert table.need.job_id == "job0001"
             await console.pilot.click(table, offset=(30, 6))
-            assert table.need.job_id == "job0003"
+            await console.until(
+                lambda: table.need is not None and table.need.job_id == "job0003", "it is selected"
+            )
 
     async def test_one_put_aside_comes_back_when_it_asks_something_else(
         self, tmp_path: Path

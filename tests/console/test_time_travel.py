@@ -228,7 +228,7 @@ class TestOnTheBoard:
                 at = seen.desk.now()
                 then = {job.job_id: job for job in replayed(registry, at).jobs}
                 assert seen.desk.board.rows.keys() == then.keys()
-                assert f"PAST  {day_and_time(at)}" in seen.text()
+                await seen.until_seen(f"PAST  {day_and_time(at)}")
             traveller = seen.app.travel.traveller
             assert traveller is not None
             assert traveller.at == traveller.begin
@@ -249,8 +249,8 @@ class TestOnTheBoard:
             await seen.until(lambda: seen.app.bridge.waiting >= 1, "it was heard")
             assert new not in seen.desk.live.rows
             await seen.press("escape")
-            assert "PAST" not in seen.text()
-            assert not seen.app.screen.query(Banner)
+            await seen.until(lambda: not seen.app.screen.query(Banner), "the bar is gone")
+            await seen.until(lambda: "PAST" not in seen.text(), "and not seen any more")
             await seen.until(lambda: new in seen.desk.board.rows, "the new job is there")
             shown = [row.job_id for row in seen.desk.board.view()]
             assert sorted({*shown} - {new}) == sorted(before[0])
@@ -283,13 +283,19 @@ class TestOnTheBoard:
             go_to(seen, at)
             await seen.until_seen("PAST")
             assert seen.desk.now() == pytest.approx(at, abs=0.001)
-            await seen.command("at -1d")
-            assert seen.desk.now() > story.clock.now()
-            await seen.press("end")
-            await seen.pilot.click(Track, offset=(30, 0))
             traveller = seen.app.travel.traveller
             assert traveller is not None
-            assert traveller.begin < traveller.at < traveller.last
+            await seen.command("at -1d")
+            await seen.until(lambda: traveller.at > story.clock.now(), "the past goes on")
+            # Until then the key is the typed line's.
+            await seen.until(lambda: seen.app.travel.hears("last-moment"), "the line is closed")
+            await seen.press("end")
+            await seen.until(lambda: traveller.at == traveller.last, "its last change")
+            await seen.until(lambda: seen.app.screen.query_one(Track).size.width > 30, "a slider")
+            await seen.pilot.click(Track, offset=(30, 0))
+            # A click is a message to the slider, and its answer another one.
+            await seen.until(lambda: traveller.at < traveller.last, "it was clicked")
+            assert traveller.begin < traveller.at
             seen.app.board.obey(Command("now"))
             assert seen.desk.past is None
 
@@ -304,7 +310,7 @@ class TestOnTheBoard:
     async def test_at_every_size(self, story: Story, size: tuple[int, int]) -> None:
         async with travelling(story, size) as seen:
             await seen.press("left", "2", "1", "enter", "left", "q")
-            assert "PAST" in seen.text()
+            await seen.until_seen("PAST")
 
 
 class TestNothingCanBeDone:
@@ -351,9 +357,8 @@ class TestNothingCanBeDone:
         async with travelling(story) as seen:
             for kind in VIEWS.values():
                 seen.app.action_view(kind.name)
-                await seen.pilot.pause()
+                await seen.until_seen("PAST")
                 assert seen.app.views.blind_to_the_past is None
-                assert "PAST" in seen.text()
             blind = next(kind for kind in VIEWS.values() if not kind.shows_past)
             await seen.until_told(f"the view {blind.name} shows only what is now")
             await seen.press("escape", blind.key, "t")
