@@ -37,8 +37,8 @@ _HEAD = (
 
 def svg_of(app: App[None], hidden: Mapping[str, str]) -> str:
     """The screen as it is drawn; `hidden` has words for others, equally long, that differ."""
-    update = app.screen._compositor.render_full_update()
-    lines = [list(Segment.simplify(s for strip in line for s in strip)) for line in update.strips]
+    strips = app.screen._compositor.render_strips()
+    lines = [list(Segment.simplify(strip)) for strip in strips]
     looks = {segment.style: _looks(app, segment.style) for line in lines for segment in line}
     area = Counter[str]()
     for segment in (segment for line in lines for segment in line):
