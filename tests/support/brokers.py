@@ -137,6 +137,7 @@ class Ear:
     def __exit__(self, *exc: object) -> None:
         self.client.disconnect()
         self.client.loop_stop()
+        self.client._reset_sockets()  # which paho leaves to the collector
 
     def is_back(self) -> None:
         """Waits for the next welcome: until it is read, the lost connection still looks alive."""
@@ -271,3 +272,4 @@ def try_connection(connection: Connection) -> str:
     finally:
         client.disconnect()
         client.loop_stop()
+        client._reset_sockets()

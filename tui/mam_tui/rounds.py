@@ -18,11 +18,21 @@ _SHARE = 10
 
 
 class Rounds:
-    """`look` runs on the thread and hands on by itself what it found; it never raises."""
+    """`look` runs on the thread and hands on by itself what it found; it never raises.
 
-    def __init__(self, name: str, look: Callable[[], None], pace_sec: float) -> None:
+    `end` runs there after the last look, and closes what the looks have opened.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        look: Callable[[], None],
+        pace_sec: float,
+        end: Callable[[], object] = lambda: None,
+    ) -> None:
         self._name = name
         self._look = look
+        self._end = end
         self._pace_sec = pace_sec
         self._changed = threading.Condition()
         self._is_watched = False
@@ -62,9 +72,10 @@ class Rounds:
                 self._changed.wait_for(lambda: self._is_over or self._is_due, pause_sec)
                 self._changed.wait_for(lambda: self._is_over or self._is_watched)
                 if self._is_over:
-                    return
+                    break
                 self._is_due = False
             began = time.monotonic()
             self._look()
             self.looks += 1
             pause_sec = max(paced(self._pace_sec), _SHARE * (time.monotonic() - began))
+        self._end()

@@ -30,7 +30,7 @@ class GroupWatch:
         self._deliver = deliver
         self._registry: Registry | None = None
         self._opened = ExitStack()
-        self.rounds = Rounds("mam-groups", self._look, _LOOK_SEC)
+        self.rounds = Rounds("mam-groups", self._look, _LOOK_SEC, self._opened.close)
 
     def _look(self) -> None:
         try:

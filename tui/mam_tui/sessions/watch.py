@@ -33,7 +33,7 @@ class SessionWatch:
         self._looks: SessionLooks | None = None
         self._opened = ExitStack()
         self._usage = Usage()
-        self.rounds = Rounds("mam-sessions", self._look, _LOOK_SEC)
+        self.rounds = Rounds("mam-sessions", self._look, _LOOK_SEC, self._opened.close)
 
     def _look(self) -> None:
         desk = self._desk
