@@ -87,15 +87,17 @@ class Clone:
         for name in PARTS:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
-        (machine / "bin").mkdir(parents=True)
+        # Links to the system's programs have a folder of their own, in which nothing is written:
+        # a program of the test's, written through a link, would replace the machine's.
+        (machine / "system").mkdir(parents=True)
         for name in TOOLS.split():
-            (machine / "bin" / name).symlink_to(shutil.which(name) or name)
+            (machine / "system" / name).symlink_to(shutil.which(name) or name)
+        (machine / "bin").mkdir()
         self.put("python3", PRETENDER.replace("REAL", sys.executable))
         self.put("tmux", "#!/bin/sh\n")
 
     def put(self, name: str, text: str) -> None:
         program = self.machine / "bin" / name
-        program.unlink(missing_ok=True)  # a link to the system's own would be written through
         program.write_text(text)
         program.chmod(0o755)
 
@@ -112,7 +114,8 @@ class Clone:
         return self.venv / "lib/python3.11/site-packages"
 
     def environ(self, **more: str) -> dict[str, str]:
-        home = {"HOME": str(self.machine), "PATH": str(self.machine / "bin"), "TROUBLE": ""}
+        home = {"HOME": str(self.machine), "PATH": f"{self.machine}/bin:{self.machine}/system"}
+        home["TROUBLE"] = ""
         return {**home, "PYENV_ROOT": str(self.machine / "pyenv"), **more}
 
     def __call__(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
