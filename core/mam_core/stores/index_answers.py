@@ -225,11 +225,12 @@ class IndexAnswers:
         """By id: True where the text is found, None where only the record can tell."""
         folded = encodable(text.casefold())
         sql = """SELECT job_id, whole FROM prompts
-                 WHERE instr(folded, ?1) OR instr(lower(job_id), ?1) OR NOT whole"""
-        hits = "SELECT instr(folded, ?2) OR instr(lower(job_id), ?2) FROM prompts WHERE job_id = ?1"
+                 WHERE instr(folded, :text) OR instr(lower(job_id), :text) OR NOT whole"""
+        hits = """SELECT instr(folded, :text) OR instr(lower(job_id), :text) FROM prompts
+                  WHERE job_id = :job_id"""
         result: dict[str, bool | None] = {}
-        for job_id, whole in self._db.execute(sql, (folded,)).fetchall():
-            sure = whole or self._db.execute(hits, (job_id, folded)).fetchone()[0]
+        for job_id, whole in self._db.execute(sql, {"text": folded}).fetchall():
+            sure = whole or self._db.execute(hits, {"job_id": job_id, "text": folded}).fetchone()[0]
             result[job_id] = True if sure else None
         return result
 
