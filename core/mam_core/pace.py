@@ -12,18 +12,30 @@ nobody would see that the notification is broken.
 
 from __future__ import annotations
 
+import math
 import os
 
 POLL_VARIABLE = "MAM_POLL_SEC"
 
+#: A try to connect costs as much as many looks: files are read, the kernel's table of sockets, a
+#: login is checked. Its cap is so many times higher.
+_LOOKS_A_TRY = 10
+
 
 def paced(usual_sec: float) -> float:
-    """The usual pause, capped. What is not a positive number caps nothing."""
-    said = os.environ.get(POLL_VARIABLE)
-    if said is None:
-        return usual_sec
+    """The usual pause between two looks, capped."""
+    return min(usual_sec, _cap_sec())
+
+
+def paced_retry(usual_sec: float) -> float:
+    """The usual pause before another try to connect, capped."""
+    return min(usual_sec, _LOOKS_A_TRY * _cap_sec())
+
+
+def _cap_sec() -> float:
+    """What is not a positive number caps nothing."""
     try:
-        cap_sec = float(said)
+        cap_sec = float(os.environ.get(POLL_VARIABLE, "inf"))
     except ValueError:
-        return usual_sec
-    return min(usual_sec, cap_sec) if cap_sec > 0 else usual_sec
+        return math.inf
+    return cap_sec if cap_sec > 0 else math.inf

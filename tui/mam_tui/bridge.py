@@ -19,7 +19,7 @@ from mam_core.events.feed import EventHeard, Feed, FeedState, Item, JobChanged
 from mam_core.operations.listing import Listing, listing, query
 from mam_core.operations.on_duty import on_duty
 from mam_core.operations.panes import Panes
-from mam_core.pace import paced
+from mam_core.pace import paced_retry
 from mam_core.records import Job
 from mam_core.summaries import Summary
 from mam_core.wiring import open_feed, open_registry
@@ -141,7 +141,7 @@ class Bridge:
                         self._until_turned()
             except (MamError, OSError) as problem:
                 self._put(Trouble(str(problem), is_blind=False))
-                self._stop.wait(paced(_AGAIN_SEC))
+                self._stop.wait(paced_retry(_AGAIN_SEC))
 
     def _until_turned(self) -> None:
         self._turned.wait()
@@ -157,7 +157,7 @@ class Bridge:
                     said = str(problem)
                     self._put(Trouble(said))
                 self._begin_the_rest()
-                self._stop.wait(paced(_AGAIN_SEC))
+                self._stop.wait(paced_retry(_AGAIN_SEC))
 
     def _begin_the_rest(self) -> None:
         """What the first picture need not wait for; once."""
@@ -171,7 +171,7 @@ class Bridge:
                 with self._opened() as registry:
                     self._watch.run(registry, self._stop)
             except (MamError, OSError):
-                self._stop.wait(paced(_AGAIN_SEC))  # the feed says what is wrong
+                self._stop.wait(paced_retry(_AGAIN_SEC))  # the feed says what is wrong
 
     def _opened(self) -> Registry:
         return open_registry(self._path, config=self._config, allow_network=self._allow_network)

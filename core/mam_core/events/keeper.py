@@ -26,7 +26,7 @@ from mam_core.events.listeners import is_ours
 from mam_core.events.running import read_running
 from mam_core.events.servers import SERVER_LOG, NoBroker
 from mam_core.events.watcher import ENDED, KEEP, LOCK, START_LOG
-from mam_core.pace import paced
+from mam_core.pace import paced, paced_retry
 
 _LOOK_SEC = 0.5
 _STARTS = 3
@@ -159,7 +159,9 @@ class Keeper:
                     continue
                 if time.monotonic() - since > _LASTED_SEC:
                     failures = 0
-                if self._closing.wait(paced(_PAUSES_SEC[min(failures, len(_PAUSES_SEC) - 1)])):
+                if self._closing.wait(
+                    paced_retry(_PAUSES_SEC[min(failures, len(_PAUSES_SEC) - 1)])
+                ):
                     return
                 failures += 1
                 self._await_broker(time.monotonic() + self._timeout)

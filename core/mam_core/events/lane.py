@@ -30,7 +30,7 @@ from mam_core.events.connecting import (
     words,
 )
 from mam_core.events.post import Post
-from mam_core.pace import paced
+from mam_core.pace import paced_retry
 from mam_core.record_parts import Broker
 
 #: On the way at once: enough that the broker has work while we write the history of the last ones.
@@ -227,7 +227,7 @@ class Lane:
     def _fail(self, why: str) -> None:
         """Try again later, and never at the same moment as all others that lost this broker."""
         least, most = _PAUSES_SEC
-        pause = paced(min(most, least * 2**self._failures)) * random.uniform(0.5, 1.0)
+        pause = paced_retry(min(most, least * 2**self._failures)) * random.uniform(0.5, 1.0)
         self._failures += 1
         self._try_at = time.monotonic() + pause
         self.trouble = why

@@ -14,7 +14,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 from mam_core.errors import ConfigError, MamError
 from mam_core.events.connection import BrokerUnreachable, Connection
 from mam_core.events.listeners import is_ours
-from mam_core.pace import paced
+from mam_core.pace import paced_retry
 
 #: An unreachable broker must fail in bounded time; the network stack's own patience is minutes.
 CONNECT_TIMEOUT_SEC = 5.0
@@ -45,7 +45,7 @@ class Client(paho.Client):
         super().__init__(CallbackAPIVersion.VERSION2, client_id=made, **more)
         self.connect_timeout = CONNECT_TIMEOUT_SEC
         self.max_inflight_messages_set(0)  # who sends much counts for himself
-        first, longest = (paced(one) for one in _RECONNECT_SEC)
+        first, longest = (paced_retry(one) for one in _RECONNECT_SEC)
         self.reconnect_delay_set(first, longest)  # type: ignore[arg-type]  # it adds and compares
         self._log_in(known)
         if known.tls:

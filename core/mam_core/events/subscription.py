@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from mam_core.errors import MamError
 from mam_core.events.client import Address, Client, address
 from mam_core.events.event import MAX_EVENT_BYTES
-from mam_core.pace import paced
+from mam_core.pace import paced_retry
 
 #: How much may wait to be read: whichever is reached first.
 MAX_MESSAGES = 10_000
@@ -139,7 +139,7 @@ class Subscription:
             self._turn(False, text)
             pause = shortest if was_up else min(longest, pause * 2)
             # Shortened at random, so that many listeners of one broker do not return as one.
-            self._stop.wait(paced(pause) * random.uniform(0.5, 1.0))
+            self._stop.wait(paced_retry(pause) * random.uniform(0.5, 1.0))
 
     def _listen(self) -> tuple[str, bool]:
         """One connection, from its beginning to its end: why it ended, and whether it was one."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mam_core.errors import RegistryMissing, StoreError
-from mam_core.pace import paced
+from mam_core.pace import paced_retry
 from mam_core.store_urls import StoreUrl
 from mam_core.stores.postgres_door import (
     Connection,
@@ -123,7 +123,7 @@ class PostgresDatabase:
             made = connect(self._url, self._password_file)
         except DatabaseError as problem:
             self._pause = min(max(2 * self._pause, _SHORTEST_PAUSE_SEC), _LONGEST_PAUSE_SEC)
-            self._again_at = time.monotonic() + paced(self._pause)
+            self._again_at = time.monotonic() + paced_retry(self._pause)
             failure = explained(problem, self.place)
             self._trouble = failure.message
             raise failure from None  # the cause may hold what was in the url

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from mam_core.errors import MamError, RegistryMissing
 from mam_core.events.lookout import Lookout
-from mam_core.pace import paced
+from mam_core.pace import paced_retry
 from mam_core.stores.postgres_door import Connection, DatabaseError, explained
 from mam_core.stores.postgres_talk import CHANGES
 from mam_core.stores.sql_base import ChangedSince
@@ -47,7 +47,7 @@ class PostgresWatch(Lookout):
                 said = problem if isinstance(problem, MamError) else None
                 self._see(False, str(said or explained(problem, self._place)))
                 self._began.set()
-                self._stop.wait(paced(pause))
+                self._stop.wait(paced_retry(pause))
                 pause = min(2 * pause, _LONGEST_PAUSE_SEC)
 
     def _listen(self) -> None:

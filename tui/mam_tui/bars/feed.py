@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mam_core.operations.bars import Bar, BarReader, Dimension, bar_of
 from mam_core.operations.lanes import Lanes
 from mam_core.operations.statistics import Statistics
-from mam_core.pace import paced
+from mam_core.pace import paced_retry
 from mam_core.records import Status
 from mam_core.summaries import Summary
 from mam_tui.folding import Folded
@@ -197,7 +197,7 @@ class BarFeed:
                     reader = None
                     self.trouble = str(problem) or type(problem).__name__
                     self._ring()
-                    self._sleep(paced(_AGAIN_SEC))
+                    self._sleep(paced_retry(_AGAIN_SEC))
 
     def _is_due(self) -> bool:
         """Waits until there is something to read for somebody; False: it is over."""
