@@ -184,11 +184,16 @@ class TestBursts:
         with child(FEEDER, str(station.path)) as feeder:
             assert feeder.hear() == "ready"
             os.kill(feeder.pid, signal.SIGSTOP)
+            stopped_at = time.monotonic()
             filler = station.path / ".noise.tmp"
             for n in range(10_000):  # two notes at the least for each
                 filler.write_bytes(b"x" * (n % 2))
             for job in jobs:
                 replace(station.path, job.evolve(priority=4))
+            eventually(
+                lambda: time.monotonic() > stopped_at + directory_watch._STALLED_SEC,
+                "it was stopped long",
+            )
             os.kill(feeder.pid, signal.SIGCONT)
             feeder.tell(str(count))
             heard = set()

@@ -129,12 +129,16 @@ class TestBudgets:
 
 
 #: Runs a command of ours and says how large it ever was; not `getrusage`, which has its parent's.
+#: It leaves as `mam` does, without waiting for its last supervisor.
 _MEASURED = """
-import sys
+import os, sys
 from mam_core.cli.main import main
 main(sys.argv[1:])
 with open("/proc/self/status") as file:
     print(next(line for line in file if line.startswith("VmHWM")).split()[1], file=sys.stderr)
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(0)
 """
 
 

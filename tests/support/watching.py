@@ -93,7 +93,7 @@ class Watched:
         code = self.process.wait(PATIENCE_SEC * 2)
         for reader in self._readers:
             reader.join(PATIENCE_SEC)
-        assert "Traceback" not in "\n".join(self.err)
+        assert "Traceback" not in "\n".join(self.err), self.err
         return code
 
     def send(self, number: signal.Signals) -> None:

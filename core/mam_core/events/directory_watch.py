@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from mam_core.disk import explain
 from mam_core.events.lookout import Lookout
-from mam_core.pace import paced
+from mam_core.pace import paced, paced_retry
 
 DEBOUNCE_MS = 100
 STEP_MS = 10
@@ -81,7 +81,7 @@ class DirectoryWatch(Lookout):
             watch_filter=lambda _, path: self._is_news(path),
             debounce=DEBOUNCE_MS,
             step=STEP_MS,
-            rust_timeout=round(1000 * paced(_LOOK_SEC)),
+            rust_timeout=round(1000 * paced_retry(_LOOK_SEC)),
             yield_on_timeout=True,
             recursive=False,
             raise_interrupt=False,
