@@ -44,20 +44,30 @@ from tests.console.detail_story import registry_in, two_attempts
 from tests.console.staging import Opened, add, opened
 from tests.integration.replay.story import Story
 from tests.support.clock import FakeClock
+from tests.support.handles import close_later
 from tests.support.patience import PATIENCE_SEC
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Story:
     """One for all: what a test adds to it lies at its very end."""
     made = Story(tmp_path_factory.mktemp("story"), FakeClock(), seed=7)
     made.play(120)
+    made.registry.store.close()
     return made
 
 
 @pytest.fixture(scope="module")
-def past(story: Story) -> Past:
-    return loading(story.registry).finish()
+def past(played: Story) -> Past:
+    with played.registry as registry:
+        return loading(registry).finish()
+
+
+@pytest.fixture
+def story(played: Story) -> Story:
+    """Its registry opens again at its first use, and each test closes it for itself."""
+    close_later(played.registry)
+    return played
 
 
 def picture_of(past: Past, at: float) -> Picture:
