@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from mam_core.cli.context import Context
@@ -39,23 +41,29 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     registry_dir, settings = context.registry_dir or context.settings.registry_dir, context.settings
-    serve(
-        lambda: open_registry(
-            registry_dir, config=settings, allow_network=context.allow_network_fs
-        ),
-        context.registry_path,
-        settings,
-        (sys.stdin.buffer, _ours_alone()),
-        say,
-        allow_write=args.allow_write,
-        only=words(args.tools),
-    )
+    with _ours_alone() as outward:
+        serve(
+            lambda: open_registry(
+                registry_dir, config=settings, allow_network=context.allow_network_fs
+            ),
+            context.registry_path,
+            settings,
+            (sys.stdin.buffer, outward),
+            say,
+            allow_write=args.allow_write,
+            only=words(args.tools),
+        )
     return 0
 
 
-def _ours_alone() -> BinaryIO:
+@contextmanager
+def _ours_alone() -> Iterator[BinaryIO]:
     """Standard output, which from now on nobody else can write a line of their own into."""
     sys.stdout.flush()
     outward = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    return outward
+    try:
+        yield outward
+    finally:
+        with suppress(OSError):  # closing writes the rest, and the client may have left
+            outward.close()
