@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.events import MouseScrollDown
+from textual.events import Key, MouseScrollDown
 
 from mam_core.cli import console
 from mam_core.cli.context import Context
@@ -226,6 +226,15 @@ async def _looked_away(seen: Told, away: Callable[[], object]) -> None:
     assert seen.in_sight().index(cursor or "") == below_the_top
 
 
+def _one_failed_and_one_waits(path: str) -> tuple[str, str]:
+    with open_registry(path) as registry:
+        failed = add(registry, "Fail")
+        registry.claim("tmux:c")
+        waits = add(registry, "Wait")
+        registry.finish(failed, Status.ERROR, attempt=1, reason=Reason.EXIT)
+    return failed, waits
+
+
 class TestTheWayBack:
     async def test_from_a_job_everything_is_as_it_was(self, tmp_path: Path) -> None:
         async with told(tmp_path, _JOBS) as seen:
@@ -239,11 +248,7 @@ class TestTheWayBack:
         self, tmp_path: Path
     ) -> None:
         path = str(tmp_path / "jobs")
-        with open_registry(path) as registry:
-            failed = add(registry, "Fail")
-            registry.claim("tmux:c")
-            waits = add(registry, "Wait")
-            registry.finish(failed, Status.ERROR, attempt=1, reason=Reason.EXIT)
+        failed, waits = _one_failed_and_one_waits(path)
         async with opened(path) as seen:
             await seen.until(lambda: seen.desk.needing.has_begun, "needs are known")
             assert seen.desk.board.cursor == waits
@@ -251,10 +256,24 @@ class TestTheWayBack:
                 await seen.press(key)
                 await seen.until_seen(failed, words)
                 await seen.press("1")
-                await seen.pilot.pause()
+                await seen.until_on(BoardScreen)
                 assert seen.desk.board.cursor == waits, f"view {key}"
-            await seen.press("7", "j", "k", "1")  # went there, and is found there
-            await seen.pilot.pause()
+
+    async def test_who_goes_to_a_job_of_the_history_finds_the_cursor_on_it(
+        self, tmp_path: Path
+    ) -> None:
+        """At once, also where keys come faster than the screen follows."""
+        path = str(tmp_path / "jobs")
+        failed, waits = _one_failed_and_one_waits(path)
+        async with opened(path) as seen:
+            assert seen.desk.board.cursor == waits
+            await seen.press("7")
+            await seen.until_seen(failed, "history 2")
+            await seen.press("1")
+            await seen.until_seen("mam board", "NO BROKER")  # nothing else will settle the board now
+            for key in "7jk1":
+                seen.app.post_message(Key(key, key))
+            await seen.until_seen(f"{failed}  ✖ error")  # in the panel
             assert seen.desk.board.cursor == failed
 
     async def test_minus_goes_to_the_view_before(self, tmp_path: Path) -> None:

@@ -89,6 +89,8 @@ class BoardScreen(TableActs):
         self._make_room()
 
     def on_screen_resume(self) -> None:
+        self.table.moved()  # the cursor, too: by whoever went to another job elsewhere
+        self.settle()
         self.panel.wake()
 
     def _make_room(self) -> None:

@@ -80,10 +80,10 @@ class HistoryScreen(OnAJob):
         with Horizontal(classes="head"):
             yield TabBar(tuple(Part), self.part)
             yield Static(classes="sign", markup=False)
-        jobs = JobsTable(ascii_only=self._ascii, clock=self.desk.clock)
+        jobs = JobsTable(self._go_along, ascii_only=self._ascii, clock=self.desk.clock)
         jobs.add_class("-open", update=False)
         yield jobs
-        yield ActsTable(ascii_only=self._ascii, clock=self.desk.clock)
+        yield ActsTable(self._go_along, ascii_only=self._ascii, clock=self.desk.clock)
         yield Static("reading …", classes="empty", markup=False)
         yield SearchLine("words of a job: id, how it ended, agent, label, group, prompt")
         yield KeyBar()
@@ -184,13 +184,12 @@ class HistoryScreen(OnAJob):
     def on_paged_table_moved(self, event: PagedTable.Moved) -> None:
         event.stop()
         self._look_ahead()
-        self._go_along()
         self.settle()
 
     def _go_along(self) -> None:
         """The board's cursor: whoever went to another job here finds it there."""
         board = self.desk.board
-        if self.is_attached and (line := board.line_of(self.job_id or None)) is not None:
+        if (line := board.line_of(self.job_id or None)) is not None:
             board.move_to(line)
 
     # -- what stands around it -------------------------------------------------------------------

@@ -50,12 +50,16 @@ class PagedTable(LineTable[P | None], Generic[P]):
         self,
         columns: Columns[P | None],
         sorted_by: str,
+        went: Callable[[], object],
         *,
         ascii_only: bool = False,
         clock: Callable[[], float] = time.time,
         id: str | None = None,
     ) -> None:
+        """`went` is called as soon as the cursor moves: the key that comes next may leave the
+        view, and a message would be read after that."""
         super().__init__(columns, ascii_only=ascii_only, clock=clock, id=id)
+        self._went = went
         self._count = 0
         self._first = 0
         self._known: Sequence[P] = ()
@@ -153,6 +157,7 @@ class PagedTable(LineTable[P | None], Generic[P]):
     # -- what becomes of it --------------------------------------------------------------------
 
     def cursor_moved(self) -> None:
+        self._went()
         self.post_message(self.Moved())
 
     def opened(self) -> None:
@@ -166,8 +171,10 @@ class PagedTable(LineTable[P | None], Generic[P]):
 class JobsTable(PagedTable[Historic]):
     """Every job that ever was."""
 
-    def __init__(self, *, ascii_only: bool, clock: Callable[[], float]) -> None:
-        super().__init__(JOB_COLUMNS, "changed", ascii_only=ascii_only, clock=clock)
+    def __init__(
+        self, went: Callable[[], object], *, ascii_only: bool, clock: Callable[[], float]
+    ) -> None:
+        super().__init__(JOB_COLUMNS, "changed", went, ascii_only=ascii_only, clock=clock)
         self.marks: dict[str, Historic] = {}  #: in the order in which they were marked
 
     def name_of(self, row: JobRow) -> str:
@@ -203,8 +210,10 @@ class JobsTable(PagedTable[Historic]):
 class ActsTable(PagedTable[Act]):
     """What persons did."""
 
-    def __init__(self, *, ascii_only: bool, clock: Callable[[], float]) -> None:
-        super().__init__(ACT_COLUMNS, "when", ascii_only=ascii_only, clock=clock)
+    def __init__(
+        self, went: Callable[[], object], *, ascii_only: bool, clock: Callable[[], float]
+    ) -> None:
+        super().__init__(ACT_COLUMNS, "when", went, ascii_only=ascii_only, clock=clock)
 
     def name_of(self, row: ActRow) -> str:
         return f"{row.at} {row.job_id} {row.n}" if row is not None else ""
