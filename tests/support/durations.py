@@ -20,7 +20,7 @@ class Durations:
         self._seconds[report.nodeid.partition("::")[0]] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        cache = self._config.cache
+        cache: pytest.Cache | None = getattr(self._config, "cache", None)
         whole = not self._config.getoption("keyword") and not any(
             "::" in argument for argument in self._config.args
         )
