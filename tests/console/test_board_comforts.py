@@ -270,7 +270,7 @@ class TestTheWayBack:
             await seen.press("7")
             await seen.until_seen(failed, "history 2")
             await seen.press("1")
-            await seen.until_seen("mam board", "NO BROKER")  # nothing else will settle the board now
+            await seen.until_seen("mam board", "NO BROKER")  # nothing settles it later
             for key in "7jk1":
                 seen.app.post_message(Key(key, key))
             await seen.until_seen(f"{failed}  ✖ error")  # in the panel
