@@ -60,6 +60,19 @@ def test_a_client_talks_to_it_while_it_waits(mam: Mam, tmp_path: Path) -> None:
     assert (server.returncode, err) == (0, "")
 
 
+def test_answers_that_cannot_be_written_end_it_quietly(mam: Mam) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            START,
+            input=b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n',
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=mam.folder,
+            env=environment(),
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
