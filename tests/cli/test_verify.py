@@ -65,8 +65,8 @@ def test_a_failed_command_says_how(mam: Mam, job_id: str) -> None:
 
 @pytest.mark.parametrize("status", ["pending", "running"])
 def test_a_job_that_is_not_over_is_judged_as_it_stands(mam: Mam, job_id: str, status: str) -> None:
-    (mam.folder / "out.txt").write_text("7 stars")
     mam.ok("status", job_id, "--set", status)
+    (mam.folder / "out.txt").write_text("7 stars")
     answer = mam.ok("verify", job_id)
     assert f"is {status} and was judged as it stands: keeps what it promised" in answer.err
     assert mam.record(job_id)["status"] == status
