@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mam_core.errors import MamError
 from mam_core.events.event import Drop
 from mam_core.events.items import EventHeard, Item, JobChanged, Notice, NoticeKind, Origin
-from mam_core.pace import paced
+from mam_core.pace import paced_retry
 from mam_core.record_parts import Broker
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Feed:
 
     def _go_blind(self, problem: Exception) -> list[Item]:
         """The registry cannot be read now: said once, tried again."""
-        self._rescan_at = time.monotonic() + paced(_BLIND_SEC)
+        self._rescan_at = time.monotonic() + paced_retry(_BLIND_SEC)
         known, self._blind = self._blind, str(problem)
         if known == self._blind or not self._watch.up:
             return []  # the watch has said it
@@ -299,7 +299,9 @@ class Feed:
     def _plan_rescan(self, began: float) -> None:
         now = time.monotonic()
         took = now - began
-        usual = self._rescan_sec if self._watch.up else min(self._rescan_sec, paced(_BLIND_SEC))
+        usual = (
+            self._rescan_sec if self._watch.up else min(self._rescan_sec, paced_retry(_BLIND_SEC))
+        )
         self._rescan_at = now + max(usual, took / _RESCAN_SHARE)
         self._earliest = now + took / _CALLED_SHARE
 
