@@ -175,9 +175,12 @@ class Views:
         if name != seen:
             self._before = seen
         self._latest = name
-        while len(console.screen_stack) > _OVER_THE_BOARD:
+        wanted = self._made.get(name)
+        while len(console.screen_stack) > _OVER_THE_BOARD and console.screen is not wanted:
             console.pop_screen()
-        if name == BOARD:
+        # A view that is taken off and put on again may be told of the two in the wrong order, and
+        # then it rests while it is seen.
+        if name == BOARD or console.screen is wanted:
             return
         if name not in self._made:
             self._made[name] = VIEWS[name].make(console)
