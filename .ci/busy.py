@@ -1,6 +1,6 @@
 """Keep cores or the disk busy beside a gate, to find tests that need a quiet machine.
 
-python .ci/busy.py cores | disk     until it is killed, or whoever started it is gone
+python .ci/busy.py cores | disk     until it is killed or its parent exits
 """
 
 from __future__ import annotations

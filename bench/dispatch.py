@@ -33,6 +33,8 @@ _DIFFERING = 20
 _SLEEP_SEC = 1
 _SLOTS = 4
 _FASTER = 1.6
+#: Fewer tasks than this may all go to one node.
+_ENOUGH_FOR_ALL = 60
 
 _SETTINGS = f"""\
 [agents.claude-code]
@@ -235,7 +237,7 @@ def _dispatched(folder: str, number: int, count: int) -> float:
     for process in started:
         process.wait()
     took = time.monotonic() - began
-    _check(environ["REGISTRY"], done, count)
+    _check(environ["REGISTRY"], done, count, number)
     return took
 
 
@@ -253,7 +255,7 @@ def _dispatcher(mam: list[str], home: str, environ: Mapping[str, str]) -> subpro
     )
 
 
-def _check(path: str, done: str, count: int) -> None:
+def _check(path: str, done: str, count: int, number: int) -> None:
     with open(done, encoding="ascii") as file:
         ran = Counter(file.read().split())
     doubles = [task for task, times in ran.items() if times > 1]
@@ -263,6 +265,9 @@ def _check(path: str, done: str, count: int) -> None:
         found = parse(tasks_file.read()).tasks.values()
     if any(task.status is not TaskStatus.COMPLETED for task in found):
         raise Wrong("not all tasks are completed")
+    nodes = {task.node for task in found}
+    if len(nodes) != number and count >= _ENOUGH_FOR_ALL:
+        raise Wrong(f"of {number} nodes only {nodes} ran a task")
 
 
 FIGURES: Mapping[str, Callable[[Ground], list[Figure]]] = {

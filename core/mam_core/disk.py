@@ -86,7 +86,7 @@ class Folder:
         self.close()
 
     def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
-        """Whoever opened it should have closed it: warned of, as Python does for its own files."""
+        """Warn if it was never closed, as Python does for its own files."""
         if self.fd >= 0:
             self.close()
             _warn(f"unclosed folder {self.path}", ResourceWarning, stacklevel=2, source=self)

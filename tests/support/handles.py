@@ -95,7 +95,7 @@ def left_since(before: Holdings) -> list[str]:
     for supervisor in tuple(supervised._unburied):  # a worker does not wait for them; a test does
         supervisor.wait()
     left = held().without(before)
-    # A relay that is left behind outlives whoever started it; it is reaped by the next one.
+    # A relay outlives the command that started it, on purpose; the next one reaps it.
     return left._replace(children=left.children - frozenset(relay._left)).lines()
 
 

@@ -159,9 +159,8 @@ class Keeper:
                     continue
                 if time.monotonic() - since > _LASTED_SEC:
                     failures = 0
-                if self._closing.wait(
-                    paced_retry(_PAUSES_SEC[min(failures, len(_PAUSES_SEC) - 1)])
-                ):
+                pause = _PAUSES_SEC[min(failures, len(_PAUSES_SEC) - 1)]
+                if self._closing.wait(paced_retry(pause)):
                     return
                 failures += 1
                 self._await_broker(time.monotonic() + self._timeout)

@@ -89,7 +89,7 @@ class BoardScreen(TableActs):
         self._make_room()
 
     def on_screen_resume(self) -> None:
-        self.table.moved()  # the cursor, too: by whoever went to another job elsewhere
+        self.table.moved()  # another view may have moved the cursor
         self.settle()
         self.panel.wake()
 
