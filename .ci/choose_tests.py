@@ -62,11 +62,13 @@ def changed_files() -> tuple[list[str], str]:
 
 
 def git(*words: str) -> list[str]:
-    answer = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    try:
+        answer = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    except OSError as missing:
+        sys.exit(f"./test --fast: cannot run git ({missing.strerror}); name some tests.")
     if answer.returncode:
-        sys.exit(
-            f"./test --fast: git does not say what changed ({answer.stderr.strip()}); name tests."
-        )
+        problem = answer.stderr.strip()
+        sys.exit(f"./test --fast: git cannot tell what changed ({problem}); name some tests.")
     return answer.stdout.splitlines()
 
 

@@ -52,6 +52,13 @@ class TestBareFast:
         assert choice.within_budget([slow, quick], []) == [quick]
         assert choice.within_budget([mine, quick], [mine]) == [mine]
 
+    def test_without_git_it_says_what_to_do(
+        self, choice: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(SystemExit, match=r"cannot run git \(.*\); name some tests"):
+            choice.changed_files()
+
 
 def test_repeat_names_what_fails_sometimes(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("pytest_plugins = ['tests.support.repeated']\n")
