@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import textual.app
+import textual.pilot
 from textual.app import App
 
 from mam_core.pace import POLL_VARIABLE
 from mam_core.registry import Registry
 from mam_tui.desk import Desk
+from tests.console.at_rest import until_at_rest
 from tests.console.detail_story import desk_on, registry_in
 from tests.support.clock import FakeClock
 from tests.support.sessions import SessionShop, session_shop
@@ -33,6 +36,13 @@ def _calm(monkeypatch: pytest.MonkeyPatch) -> None:
     """A console looks at much, and draws what it finds: at the pace of other tests it does little
     else (a third more processor time, measured)."""
     monkeypatch.setenv(POLL_VARIABLE, "0.1")
+
+
+@pytest.fixture(autouse=True)
+def _rest_by_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a key, a test goes on when the console has done what it asked for."""
+    monkeypatch.setattr(textual.app, "wait_for_idle", until_at_rest)
+    monkeypatch.setattr(textual.pilot, "wait_for_idle", until_at_rest)
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ from mam_tui.screens.nodes import NodesScreen
 from mam_tui.screens.sessions import SessionsScreen
 from mam_tui.screens.timed import TimedView
 from mam_tui.widgets.detail.panel import DetailPanel
+from mam_tui.widgets.search_line import SearchLine
 from tests.console.picture_story import UP, Scene, StillBridge, still_nodes, still_sessions
 from tests.console.snapshots import FOLDER, differences, svg_of
 from tests.support.clock import FakeClock
@@ -430,6 +431,8 @@ async def _drawn(stage: Stage, stop: Stop, pilot: Pilot[None], hidden: dict[str,
 
 def _looks(screen: Screen[Any]) -> bool:
     """It asks, or looks for something, and will show it."""
+    if any(line._due is not None for line in screen.query(SearchLine)):
+        return True
     if isinstance(screen, FleetScreen) and screen.grid.is_waiting:
         return True
     if isinstance(screen, SessionsScreen):
@@ -439,7 +442,8 @@ def _looks(screen: Screen[Any]) -> bool:
     if isinstance(screen, CommandPalette):
         return not screen.query_one(CommandList).option_count
     if isinstance(screen, GraphScreen):
-        return screen.state.is_being_made or not screen.times_made
+        is_asked = screen.state.is_being_made or screen._asked is not None
+        return is_asked or not screen.times_made
     if isinstance(screen, GroupsScreen):
         return screen._seen is None
     if isinstance(screen, TimedView):
