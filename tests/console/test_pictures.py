@@ -18,6 +18,7 @@ import pytest
 from textual.command import CommandList, CommandPalette
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input, TextArea
 
 from mam_core import registration, wiring
@@ -28,6 +29,7 @@ from mam_core.record_parts import Broker
 from mam_tui.app import Console
 from mam_tui.arrivals import Loaded
 from mam_tui.desk import Deed
+from mam_tui.plain import usual_theme
 from mam_tui.screens.compare import CompareScreen
 from mam_tui.screens.fleet import FleetScreen
 from mam_tui.screens.graph import GraphScreen
@@ -43,6 +45,9 @@ from tests.console.snapshots import FOLDER, differences, svg_of
 from tests.support.clock import FakeClock
 
 pytestmark = pytest.mark.usefixtures("_still")
+
+#: What the console takes by itself on such a terminal, by the name that this Textual has for it.
+SIXTEEN_COLOURS = usual_theme("standard", BUILTIN_THEMES)
 
 
 class Stage(NamedTuple):
@@ -172,7 +177,7 @@ TOURS = {
             Stop("palette-all", "escape ctrl+p"),
             Stop("palette", "c a n"),
             Stop("board-light", "escape escape g", theme="textual-light"),
-            Stop("board-sixteen-colours", theme="ansi-dark"),
+            Stop("board-sixteen-colours", theme=SIXTEEN_COLOURS),
             Stop("board-narrow", size=(60, 20), theme="textual-dark"),
             Stop("board-wide", size=(200, 50)),
         )
@@ -207,7 +212,7 @@ TOURS = {
             Stop("sessions-narrow", size=(60, 20)),
             Stop("sessions-wide", size=(200, 50)),
             Stop("sessions-light", size=(100, 34), theme="textual-light"),
-            Stop("sessions-sixteen-colours", theme="ansi-dark"),
+            Stop("sessions-sixteen-colours", theme=SIXTEEN_COLOURS),
         ),
         size=(100, 34),
     ),
@@ -265,7 +270,7 @@ TOURS = {
             Stop("nodes-narrow", "g", first=find_hosts, size=(60, 20)),
             Stop("nodes-wide", size=(200, 50)),
             Stop("nodes-light", size=(120, 30), theme="textual-light"),
-            Stop("nodes-sixteen-colours", theme="ansi-dark"),
+            Stop("nodes-sixteen-colours", theme=SIXTEEN_COLOURS),
         ),
         (140, 30),
     ),
@@ -290,7 +295,7 @@ TOURS = {
             Stop("charts-narrow", "b", size=(60, 20)),
             Stop("charts-light", size=(120, 40), theme="textual-light"),
             Stop("gantt-light", "5"),
-            Stop("gantt-sixteen-colours", theme="ansi-dark"),
+            Stop("gantt-sixteen-colours", theme=SIXTEEN_COLOURS),
         )
     ),
     "gantt-empty": Tour(
@@ -400,6 +405,10 @@ async def test_pictures(
             drawn = await _drawn(stage, stop, pilot, {str(place): "/tmp/mam-" + "·" * 8})
             found.append(differences(stop.name, drawn))
     assert not any(found), "\n".join(filter(None, found))
+
+
+def test_every_textual_has_a_theme_of_sixteen_colours() -> None:
+    assert SIXTEEN_COLOURS in BUILTIN_THEMES
 
 
 def test_every_picture_that_is_kept_is_drawn() -> None:

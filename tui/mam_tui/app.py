@@ -108,7 +108,8 @@ class Console(CarefulApp):
         kept = self.choices.now
         if kept.sort in COLUMNS:
             self.desk.board.order = Order(kept.sort, kept.reverse)
-        usual = "" if self.is_headless else usual_theme(self.console.color_system)
+        colours = None if self.is_headless else self.console.color_system
+        usual = usual_theme(colours, self.available_themes)
         self.choose_theme(self.desk.config.console.theme or kept.theme or usual)
         self.watch(self, "theme", lambda name: self.choices.change(theme=name), init=False)
         columns = kept.columns or self.desk.config.console.columns or ()

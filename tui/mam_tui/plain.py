@@ -6,7 +6,7 @@ foreign letter in a prompt) passes a filter here, so that not one byte beyond AS
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from rich.segment import Segment
 from textual.color import Color
@@ -15,7 +15,8 @@ from textual.filter import LineFilter
 from mam_core.safe_text import cell_width
 
 #: Sixteen colours are the terminal's own: themes that mix their colours would all look alike.
-SIXTEEN_COLOURS = "ansi-dark"
+#: Textual before 8.2.5 has the second name.
+_SIXTEEN_COLOURS = ("ansi-dark", "textual-ansi")
 
 _SIGNS = {
     **dict.fromkeys("─━═╌┄╴╶▔▁▂", "-"),
@@ -46,9 +47,11 @@ def wants_ascii(glyphs: str, environ: Mapping[str, str]) -> bool:
     return not speaks_utf8 or environ.get("TERM") == "linux"
 
 
-def usual_theme(colour_system: str | None) -> str:
+def usual_theme(colour_system: str | None, themes: Container[str]) -> str:
     """Where the operator chose none; empty: the usual one."""
-    return SIXTEEN_COLOURS if colour_system == "standard" else ""
+    if colour_system != "standard":
+        return ""
+    return next((name for name in _SIXTEEN_COLOURS if name in themes), "")
 
 
 class InAscii(LineFilter):
