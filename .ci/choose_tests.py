@@ -20,7 +20,7 @@ import grimp
 ROOT = Path(__file__).resolve().parent.parent
 DURATIONS = ROOT / ".pytest_cache" / "v" / "mam" / "durations"
 
-#: Seconds of tests that four processes on two cores run in three quarters of a minute.
+#: Seconds of tests that six processes on two cores run in three quarters of a minute.
 BUDGET_SEC = 120.0
 #: A test file that never ran here is taken for one of these.
 UNKNOWN_SEC = {"unit": 0.5, "fuzz": 3.0, "cli": 6.0, "contract": 6.0, "console": 15.0}
