@@ -72,7 +72,7 @@ class TestWhatTheAgentGets:
         lock = os.open(here.folder / "lock", os.O_RDWR | os.O_CREAT)
         os.set_inheritable(lock, True)
         try:
-            run = here.run("hangs")
+            run = here.run("hangs", sample_sec=10_000)  # a sample reads files of others
             run.until_told(Started)
             folder = Path(f"/proc/{run.supervised.pid}/fd")
             held = {os.readlink(path).split(":")[0] for path in folder.iterdir()}

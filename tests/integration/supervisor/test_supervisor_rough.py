@@ -34,26 +34,30 @@ class TestTheSupervisorIsHandledRoughly:
 
     @WAYS
     def test_stopped_and_continued_it_goes_on(self, here: Stage, way: Isolation) -> None:
-        run = here.run("busy_silent", 1, isolation=way)
+        words = ("/bin/sh", "-c", "while [ ! -e go ]; do sleep 0.05; done", here.word)
+        run = here.start(here.orders("hangs", isolation=way)._replace(argv=words))
         run.until_told(Started)
         supervisor = run.the_mark.supervisor
         for _ in range(3):
             assert supervisor.send(signal.SIGSTOP)
             time.sleep(0.1)
             assert supervisor.send(signal.SIGCONT)
+        (here.folder / "go").touch()
         assert run.ended().code == 0
 
     @WAYS
     def test_asked_to_stop_while_it_is_stopped_it_does_so_later(
         self, here: Stage, way: Isolation
     ) -> None:
-        run = here.hostile(way)
+        run = here.hostile(way, grace_sec=10_000)
         supervisor = run.the_mark.supervisor
         supervisor.send(signal.SIGSTOP)
         run.supervised.stop()
         assert run.supervised.wait(0.3) is None
         assert here.survivors() != []
         supervisor.send(signal.SIGCONT)
+        eventually(lambda: len(here.survivors()) == 3, "the plain ones end")
+        run.supervised.stop(0)
         assert run.ended().killed == 3
         assert here.survivors() == []
 
@@ -87,7 +91,7 @@ class TestTheSupervisorIsHandledRoughly:
             if is_gone(run.the_mark) is not True:
                 end_leftovers(run.the_mark, 0)
             assert is_gone(run.the_mark) is True
-            eventually(lambda: here.survivors() == [], "nobody", timeout=1)
+            eventually(lambda: here.survivors() == [], "nobody")
             run.finish()
 
     def test_an_agent_that_covered_its_tracks_is_caught_as_well(
