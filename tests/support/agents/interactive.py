@@ -1,7 +1,6 @@
 """A stand-in for an interactive agent: a terminal program with an input box, and not a real agent.
 
-``interactive.py [--first-dialog] [--lose-enters N] [--slow-enter SECONDS] [--mute] [--no-paste]
-[--exit CODE] WORD …``
+``interactive.py [--first-dialog] [--lose-enters N] [--mute] [--no-paste] [--exit CODE] WORD …``
 
 It reads the file that the pasted line names, and does what its lines say: ``say TEXT``,
 ``work SECONDS``, ``until FILE`` (work until it is there), ``ask QUESTION``, ``publish EVENT``,
@@ -27,7 +26,6 @@ FILE = re.compile(r"read the file (?:'([^']+)'|(\S+)) and do")
 parser = argparse.ArgumentParser()
 parser.add_argument("--first-dialog", action="store_true")
 parser.add_argument("--lose-enters", type=int, default=0)
-parser.add_argument("--slow-enter", type=float, default=0.0)
 parser.add_argument("--mute", action="store_true")
 parser.add_argument("--no-paste", action="store_true")
 parser.add_argument("--exit", type=int)
@@ -49,7 +47,6 @@ class Agent:
         self.question = ""
         self.heard = b""
         self.lost = 0
-        self.pasted_at = 0.0
         self.pastes = 0
         self.submits = 0
 
@@ -105,12 +102,9 @@ class Agent:
         match = PASTE.match(key)
         if match:
             self.pastes += 1
-            self.pasted_at = time.monotonic()
             self.text += match[1].decode()
         elif key in (b"\r", b"\n"):
             if not self.text:
-                return False
-            if time.monotonic() - self.pasted_at < options.slow_enter:
                 return False
             if self.lost < options.lose_enters:
                 self.lost += 1
