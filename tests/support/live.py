@@ -89,7 +89,7 @@ class LiveShop(Workshop):
         super().__init__(folder)
         self.socket = f"mam-test-{secrets.token_hex(6)}"
         self._path = os.environ["PATH"]
-        self.set(heartbeat_sec=0.5, lease_sec=3.0, sweep_sec=0.5)
+        self.set(heartbeat_sec=0.5, sweep_sec=0.5)
         rules = folder / "xdg" / "mam" / "screens"
         rules.mkdir(parents=True)
         (rules / f"{AGENT}.toml").write_text(RULES)
