@@ -41,7 +41,7 @@ def test_every_command_of_it_works(mam: Mam, tmp_path: Path) -> None:
     (mam.folder / "mam.toml").write_text(SETTINGS)
     tools = tmp_path / "bin"
     tools.mkdir()
-    (tools / "mam").write_text(f'#!/bin/sh\nexec {sys.executable} -m mam_core "$@"\n')
+    (tools / "mam").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m mam_core "$@"\n')
     (tools / "mam").chmod(0o755)
     *story, inside = blocks(skill())
     script = "\n".join(["set -euo pipefail", *story, INSIDE_A_JOB, inside])

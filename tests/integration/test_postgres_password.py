@@ -35,7 +35,7 @@ def test_an_agent_finds_the_password_and_is_not_told_it(tmp_path: Path) -> None:
         lines = ["[store]", f'url = "postgresql://host1@/postgres?{where}"']
         lines += ['password_file = "secret"', "[agents.shell]", "command = ['sh']"]
         (project / "mam.toml").write_text("\n".join(lines) + "\n")
-        environ = {**os.environ, "HOME": str(tmp_path), "MAM": f"{sys.executable} -m mam_core"}
+        environ = {**os.environ, "HOME": str(tmp_path), "PYTHON": sys.executable}
         said = ""
 
         def mam(*words: str) -> str:
@@ -48,7 +48,8 @@ def test_an_agent_finds_the_password_and_is_not_told_it(tmp_path: Path) -> None:
             assert done.returncode == 0, done.stderr
             return done.stdout
 
-        prompt = "cd /; env; $MAM publish --job $MAM_JOB_ID --event progress --detail half"
+        publish = '"$PYTHON" -m mam_core publish --job $MAM_JOB_ID --event progress --detail half'
+        prompt = f"cd /; env; {publish}"
         given = ["--agent", "shell", "--agent-session", "tmux:a", "--workdir", str(elsewhere)]
         job_id = mam("register", "--prompt", prompt, *given).strip()
         mam("work", "--agent-session", "tmux:a", "--agents", "shell", "--once")

@@ -21,7 +21,7 @@ def mam(request: pytest.FixtureRequest, tmp_path: Path) -> Mam:
     url = url or request.getfixturevalue("postgres_schema")
     settings = f"[store]\nurl = {json.dumps(url)}\n[agents.shell]\ncommand = ['sh']\n"
     (tmp_path / "mam.toml").write_text(settings)
-    environ = {**os.environ, "HOME": str(tmp_path), "MAM": f"{sys.executable} -m mam_core"}
+    environ = {**os.environ, "HOME": str(tmp_path), "PYTHON": sys.executable}
 
     def run(*words: str) -> str:
         command = [sys.executable, "-m", "mam_core", *words]
@@ -39,7 +39,8 @@ def test_a_job_from_its_registration_to_its_past(mam: Mam, tmp_path: Path) -> No
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     # The agent stands where no mam.toml names the store, and is told it all the same.
-    prompt = "cd /; $MAM publish --job $MAM_JOB_ID --event progress --detail half; echo done"
+    publish = '"$PYTHON" -m mam_core publish --job $MAM_JOB_ID --event progress --detail half'
+    prompt = f"cd /; {publish}; echo done"
     given = ["--agent", "shell", "--agent-session", "tmux:a", "--workdir", str(elsewhere)]
     job_id = mam("register", "--prompt", prompt, *given).strip()
     mam("work", "--agent-session", "tmux:a", "--agents", "shell", "--once")

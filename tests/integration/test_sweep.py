@@ -65,7 +65,7 @@ class Site:
 
     def hostile(self) -> str:
         """A job of five processes that do not want to end."""
-        program = f"{sys.executable} -I -S {AGENTS / 'hostile.py'} {self.word}"
+        program = f"'{sys.executable}' -I -S '{AGENTS / 'hostile.py'}' {self.word}"
         return self.register(f"exec {program}")
 
     def work(self, *options: str) -> subprocess.Popen[bytes]:

@@ -26,7 +26,7 @@ WHY = "wrong branch"
 
 def asking(shop: Workshop) -> str:
     """An agent that asks a person, and waits for the answer."""
-    ask = f"{sys.executable} -m mam_core.cli.main publish --job $MAM_JOB_ID"
+    ask = f"'{sys.executable}' -m mam_core.cli.main publish --job $MAM_JOB_ID"
     line = f"{ask} --event permission_required --detail 'may I?' 2>/dev/null; exec sleep 300"
     return shop.agent("asker", "/bin/sh", "-c", line, shop.word)
 

@@ -85,7 +85,7 @@ class TestClocks:
         self, shop: Workshop
     ) -> None:
         """Decision 23: also when what it printed before is told after the question."""
-        ask = f"{sys.executable} -m mam_core.cli.main publish --job $MAM_JOB_ID"
+        ask = f"'{sys.executable}' -m mam_core.cli.main publish --job $MAM_JOB_ID"
         ask = f"{ask} --event permission_required --detail 'may I?'"
         line = f"echo one; echo two; {ask} 2>/dev/null; exec sleep 4"
         job = shop.run(shop.agent("asker", "/bin/sh", "-c", line), idle_timeout_sec=1.2)

@@ -152,11 +152,11 @@ class TestTheClone:
             (tmp_path / name).mkdir()
             (tmp_path / name / "__init__.py").write_text("raise SystemExit('the wrong one')\n")
 
-        origins = "import mam_core.version as v, mam_tui as t; print(v.__file__, t.__file__)"
+        origins = "import mam_core.version as v, mam_tui as t; print(v.__file__); print(t.__file__)"
         answer = run(sys.executable, "-c", origins, cwd=tmp_path, PYTHONPATH=str(tmp_path))
 
         assert answer.stderr == ""
-        assert answer.stdout.split() == [
+        assert answer.stdout.splitlines() == [
             str(ROOT / "core/mam_core/version.py"),
             str(ROOT / "tui/mam_tui/__init__.py"),
         ]

@@ -43,7 +43,7 @@ case "${0##*/} $*" in
         [[ $TROUBLE != old ]] || exit 1
         [[ $TROUBLE != no-venv ]] || { echo "venv is missing" >&2; exit 1; }
         echo "$0" ;;
-    *fcntl*) exec REAL "$@" ;;
+    *fcntl*) exec "REAL" "$@" ;;
     *-IV*) echo "Python 3.11.99" ;;
     *"-m venv"*)
         [[ $TROUBLE != full ]] || { echo "Error: [Errno 28] No space left on device" >&2; exit 1; }
