@@ -2,13 +2,16 @@
 
 What is written is plain JSON with a key a line, so that a person can read it
 and any tool can parse it. What is read must be one UTF-8 JSON object without
-NaN and without a key twice; everything else is one unreadable row.
+NaN, without a key twice and at most `MAX_DEPTH` levels deep; everything else is one
+unreadable row.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from itertools import accumulate
 from typing import Any, NoReturn
 
 from mam_core.errors import UnreadableRecord
@@ -16,6 +19,10 @@ from mam_core.records import Job
 
 #: Room for the longest prompt with every byte escaped, and a bound on what a stray file can cost.
 MAX_RECORD_BYTES = 16 * 1024 * 1024
+
+#: Lists and objects in each other. A Python bears a thousand of them (3.11), ten thousand (3.13) or
+#: what the stack holds (3.14), and what one host of a registry accepts every other has to read.
+MAX_DEPTH = 500
 
 
 def dumps(data: dict[str, Any]) -> bytes:
@@ -40,11 +47,13 @@ def loads(data: bytes) -> dict[str, Any]:
     """The object in `data`, or `UnreadableRecord` that says what it is instead."""
     if not data:
         raise UnreadableRecord("it is empty")
+    if _is_too_deep(data):
+        raise UnreadableRecord("it is nested too deeply")
     try:
         parsed = _DECODER.decode(data.decode())
     except UnicodeDecodeError:
         raise UnreadableRecord("it is not UTF-8") from None
-    except RecursionError:
+    except RecursionError:  # the caller stands deep itself
         raise UnreadableRecord("it is nested too deeply") from None
     except ValueError as problem:
         raise UnreadableRecord(f"it is not JSON: {problem}") from None
@@ -63,6 +72,13 @@ def decode_job(data: bytes, job_id: str) -> Job:
 
 def encode_job(job: Job) -> bytes:
     return dumps(job.to_dict())
+
+
+def _is_too_deep(data: bytes) -> bool:
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:  # nearly always, and at no cost
+        return False
+    brackets = _TEXT.sub(b"", data).translate(None, _NO_BRACKETS)
+    return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH
 
 
 def _no_constant(text: str) -> NoReturn:
@@ -90,6 +106,9 @@ _PAGE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",\n "
 _PAGE_ESCAPED = json.JSONEncoder(allow_nan=False, separators=(",\n ", ": "))
 _LINE = json.JSONEncoder(ensure_ascii=False)
 _LINE_ESCAPED = json.JSONEncoder()
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
+_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # possessive: it never goes back
 _DECODER = json.JSONDecoder(
     parse_float=_finite, parse_constant=_no_constant, object_pairs_hook=_unique
 )

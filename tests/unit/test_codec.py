@@ -87,6 +87,11 @@ class TestForeignBytes:
             (b"[" * 10_000, "it is nested too deeply"),
             (b'{"a":' * 10_000, "it is nested too deeply"),
             (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, "it is nested too deeply"),
+            (b"[" * 501 + b"]" * 501, "it is nested too deeply"),
+            (b"[" * 500 + b"]" * 500, "it is not a JSON object"),
+            (b"[" + b"[]," * 600 + b"1]", "it is not a JSON object"),
+            (b'["' + b"[" * 600 + rb"\\\"" + b"{" * 600 + b'"]', "it is not a JSON object"),
+            (b'"' + b"[" * 600, "it is not JSON"),
             (b'{"a": 1' + b"0" * 5000 + b"}", "it is not JSON"),
         ],
     )

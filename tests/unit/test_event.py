@@ -209,7 +209,7 @@ def test_what_is_not_one_strict_json_object_is_dropped(payload: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", ["[", '{"a":'])
-@pytest.mark.parametrize("depth", [50_000, 100_000])  # newer Pythons read some thousand
+@pytest.mark.parametrize("depth", [600, 50_000, 100_000])
 def test_a_tower_of_brackets_does_not_fall_on_us(kind: str, depth: int) -> None:
     """G15"""
     tower = kind * depth + "1" + ("]" if kind == "[" else "}") * depth
