@@ -56,6 +56,19 @@ def statuses(listener: Listener, job_id: str) -> list[Any]:
     return [one.job.status for one in listener.changes(job_id) if isinstance(one.job, Job)]
 
 
+def looks_at_everything(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Grows with every one of them."""
+    looks: list[None] = []
+    rescan = feed._merge.rescan
+
+    def counted() -> None:
+        looks.append(None)
+        rescan()
+
+    monkeypatch.setattr(feed._merge, "rescan", counted)
+    return looks
+
+
 class TestRecords:
     def test_what_is_there_at_the_beginning_is_not_told(self, station: Station) -> None:
         add(station.registry)
@@ -246,6 +259,26 @@ class TestTheFolder:
             changed = listener.until(lambda: listener.changes(job_id), "what changed meanwhile")
             assert isinstance(changed[-1].job, Job)
             assert changed[-1].job.priority == 8
+
+    def test_a_removed_folder_is_said_once_while_its_watch_is_late(
+        self, station: Station, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """`mam watch`: the looks find it before the watch does, and then look again and again."""
+        job_id = add(station.registry)
+        there = directory_watch._identity(str(station.path))
+        aside = station.path.with_name("aside")
+        with station.listening(jobs=frozenset({job_id}), rescan_sec=NEVER) as listener:
+            monkeypatch.setattr(directory_watch, "_identity", lambda _: there)
+            looks = looks_at_everything(listener.feed, monkeypatch)
+            station.path.rename(aside)
+            listener.feed.rescan()
+            listener.hears(NoticeKind.DIRECTORY_LOST)
+            seen = len(looks)
+            listener.until(lambda: len(looks) > seen + 3, "it was looked for again")
+            told = listener.notices(NoticeKind.DIRECTORY_LOST, NoticeKind.DIRECTORY_BACK)
+            assert [one.kind for one in told] == [NoticeKind.DIRECTORY_LOST]
+            aside.rename(station.path)
+            listener.hears(NoticeKind.DIRECTORY_BACK)
 
     def test_a_replaced_folder_is_compared_job_by_job(self, station: Station) -> None:
         """N21: those that are gone are told as gone."""

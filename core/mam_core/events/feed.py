@@ -239,18 +239,19 @@ class Feed:
     def _look(self) -> list[Item]:
         """What the directory says, and what is due."""
         items = self._look_at_directory()
+        began = time.monotonic()
+        is_due = began >= self._rescan_at
         try:
-            if time.monotonic() >= self._rescan_at:
-                began = time.monotonic()
+            if is_due:
                 self._merge.rescan()
                 self._plan_rescan(began)
-                items += self._see_again()
         except (MamError, OSError) as problem:
             return items + self._go_blind(problem)
-        items += self._merge.work()
+        told = self._merge.work()
         if self._merge.trouble is not None:
-            items += self._go_blind(self._merge.trouble)
-        return items
+            return items + told + self._go_blind(self._merge.trouble)
+        # Only now: where some jobs are followed, it is `work` that reads their records.
+        return items + (self._see_again() if is_due else []) + told
 
     def _turned(self, line: Line) -> Notice:
         """Up: whatever was missed meanwhile is read. Down: messages are not waited for."""
