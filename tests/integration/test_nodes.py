@@ -15,6 +15,7 @@ import pytest
 from mam_core import operations
 from mam_core.errors import StoreError
 from mam_core.events.keeper import Keeper
+from mam_core.nodes import hearing
 from mam_core.nodes.status import level
 from mam_core.operations.announcing import Shown, announcing
 from mam_core.operations.nodes import Node, NodeState, drain, nodes, undrain
@@ -116,6 +117,17 @@ class TestAHost:
                 both.enter_context(announcing(shop.registry, str(shop.path), shop.config, shown))
             eventually(lambda: len(seen(shop)) == 2, "both words")
             assert [node.name for node in seen(shop)] == ["elm.example 별/+#", "oak"]
+
+    def test_that_has_spoken_is_in_the_first_look_of_anybody(
+        self, shop: Workshop, broker: Keeper, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also where that takes longer than any pause that could be made for it."""
+        monkeypatch.setattr(hearing, "_QUIET_SEC", 0.0)
+        shop.registry.node = "oak"
+        shown = Shown("tmux:oak", ("shell",), 1, tuple)
+        with announcing(shop.registry, str(shop.path), shop.config, shown):
+            eventually(lambda: seen(shop), "its word")
+            assert [state(shop) for _ in range(10)] == [NodeState.UP] * 10
 
     def test_that_is_drained_finishes_and_claims_no_more(
         self, shop: Workshop, broker: Keeper

@@ -19,9 +19,11 @@ from mam_core.nodes.status import (
     topics_in,
 )
 
-#: Retained words come right behind the answer to a subscription; so long after the last one of
-#: them there is none left on its way.
+#: A broker keeps some of many retained words back until others are acknowledged; so long after the
+#: last one of them there is none left on its way.
 _QUIET_SEC = 0.3
+#: What nobody ever subscribed to.
+_NOTHING = "mam/nothing"
 #: So many are kept; words of more are dropped.
 _MOST_WORKERS = 4096
 
@@ -33,8 +35,10 @@ class Ear(Protocol):
     on_disconnect: Any
     on_message: Any
     on_subscribe: Any
+    on_unsubscribe: Any
 
     def subscribe(self, topic: Any) -> Any: ...
+    def unsubscribe(self, topic: Any) -> Any: ...
     def loop_start(self) -> Any: ...
     def loop_stop(self) -> Any: ...
     def disconnect(self) -> Any: ...
@@ -66,7 +70,10 @@ class Hearing:
         client = self._client
         client.on_connect = self._on_connect
         client.on_disconnect = self._on_disconnect
-        client.on_subscribe = lambda *_: self._ready.set()
+        # Retained words come behind the answer to a subscription, so that answer says nothing about
+        # them. The answer to what is asked next comes behind them.
+        client.on_subscribe = lambda *_: client.unsubscribe(_NOTHING)
+        client.on_unsubscribe = lambda *_: self._ready.set()
         client.on_message = self._on_message
         client.loop_start()
         return self
