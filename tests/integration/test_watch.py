@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,7 @@ from tests.support.brokers import nothing_left
 from tests.support.feeds import Listener
 from tests.support.jobs import LABEL
 from tests.support.patience import PATIENCE_SEC, eventually
-from tests.support.relays import none_left_behind
+from tests.support.relays import none_left_behind, until_published
 from tests.support.watching import MAM, Site, running, said
 
 LINE = re.compile(
@@ -55,6 +57,14 @@ def nats(tmp_path: Path) -> Iterator[Site]:
         with none_left_behind(made.path):
             yield made
         made.close()
+
+
+@contextmanager
+def relaying(site: Site) -> Iterator[None]:
+    """A broker runs, and what is queued is brought there."""
+    with site.mam("relay") as relay:
+        relay.until(lambda: relay.says("are brought to their brokers"), "it has begun")
+        yield
 
 
 def topic_of(job_id: str) -> str:
@@ -94,10 +104,11 @@ class TestTheExitTellsHowItWent:
 
     def test_timed_out_is_2(self, site: Site) -> None:
         """I3, I4: the flag, else the record."""
-        with site.watching(site.register(), "--timeout", "1") as watched:
+        # Not `watching`: on a busy machine the time is over before it listens.
+        with site.mam("watch", site.register(), "--timeout", "1") as watched:
             assert watched.code() == 2
         assert watched.says("timed out: it has not ended in 1 s")
-        with site.watching(site.register(timeout_sec=1)) as watched:
+        with site.mam("watch", site.register(timeout_sec=1)) as watched:
             assert watched.code() == 2
         job_id = site.register(timeout_sec=1, idle_timeout_sec=1)
         with site.watching(job_id, "--timeout", "600", "--idle-timeout", "500") as watched:
@@ -107,26 +118,31 @@ class TestTheExitTellsHowItWent:
 
     def test_silence_is_2_and_events_break_it(self, site: Site) -> None:
         """G16: the idle clock runs from the last event that was received."""
-        job_id = site.register(idle_timeout_sec=2)
+        quiet_sec = 4
+        job_id = site.register(idle_timeout_sec=quiet_sec)
         with site.watching(job_id) as watched:
-            for _ in range(3):
-                threading.Event().wait(1)
+            listens_since = time.monotonic()
+            told = 0
+            # Often: a machine that is busy elsewhere must not make a silence of its own.
+            while time.monotonic() < listens_since + quiet_sec + 0.5:
                 site.publish(job_id, "progress")
+                told += 1
+                time.sleep(0.2)
             assert watched.code() == 2
-        assert watched.seqs() == [1, 2, 3]
-        assert watched.says("timed out: nothing was heard of it for 2 s")
+        assert watched.seqs() == list(range(1, told + 1))
+        assert watched.says(f"timed out: nothing was heard of it for {quiet_sec} s")
 
     def test_an_agent_that_waits_for_a_person_is_not_idle(self, nats: Site) -> None:
         """Decision 23: the wall clock goes on."""
         job_id = nats.register()
-        with nats.watching(job_id, "--idle-timeout", "1", "--timeout", "4") as watched:
+        with nats.watching(job_id, "--idle-timeout", "4", "--timeout", "9") as watched:
             nats.publish(job_id, "started", "permission_required")
             assert watched.code() == 2
-        assert watched.says("it has not ended in 4 s")
+        assert watched.says("it has not ended in 9 s")
 
     def test_an_error_weighs_more_than_a_timeout(self, nats: Site) -> None:
-        bad, slow = nats.register(), nats.register()
-        with nats.watching(bad, slow, "--timeout", "2") as watched:
+        bad, slow = nats.register(), nats.register(timeout_sec=2)
+        with nats.watching(bad, slow) as watched:
             nats.publish(bad, "error")
             assert watched.code() == 1
         assert watched.says(f"job {slow} timed out")
@@ -155,7 +171,7 @@ class TestTheExitTellsHowItWent:
 
     def test_skewed_clocks_change_nothing(self, site: Site) -> None:
         """G16: what an event says about its time is shown and not counted with."""
-        job_id = site.register(timeout_sec=30, idle_timeout_sec=20)
+        job_id = site.register(timeout_sec=600, idle_timeout_sec=500)
         with site.watching(job_id) as watched:
             for seq, at in enumerate(["1970-01-01T00:00:00Z", "2999-12-31T23:59:59Z", ""], 1):
                 site.send(topic_of(job_id), said(job_id, seq, "progress", timestamp=at))
@@ -277,6 +293,9 @@ class TestTheAuditLog:
         received = site.audit(job_id, "received")
         assert len(received) + watched.filled() == 3
         assert all(line["attempt"] == 1 and line["watcher"] for line in received)
+        with relaying(site):
+            for line in received:
+                until_published(site.registry, job_id, line["seq"])
         published = {line["seq"]: line["payload"] for line in site.audit(job_id, "published")}
         assert [line["payload"] for line in received] == [
             published[line["seq"]] for line in received
@@ -337,7 +356,7 @@ class TestTheAuditLog:
     def test_no_record_is_changed_by_being_watched(self, nats: Site) -> None:
         job_id = nats.register()
         before = (nats.path / f"{job_id}.json").read_bytes()
-        with nats.watching(job_id, "--timeout", "1") as watched:
+        with nats.mam("watch", job_id, "--timeout", "1") as watched:
             assert watched.code() == 2
         assert (nats.path / f"{job_id}.json").read_bytes() == before
 
@@ -379,8 +398,8 @@ class TestStrangers:
         with site.watching(job_id) as watched:
             site.publish(job_id, "started")
             watched.until(lambda: watched.out, "the first")
-            received = eventually(lambda: site.audit(job_id, "received"), "it is written down")
-            payload = json.dumps(received[0]["payload"]).encode()
+            published = eventually(lambda: site.audit(job_id, "published"), "it is written down")
+            payload = json.dumps(published[0]["payload"]).encode()
             site.send(topic_of(job_id), payload)
             watched.until(lambda: watched.says("(repeated)"), "the repeat")
             site.publish(job_id, "completed")
@@ -420,7 +439,8 @@ class TestStrangers:
             subprocess.run(["mosquitto_sub", *where, "-E"], check=True, timeout=PATIENCE_SEC)
             site.publish(job_id, "started", "completed", detail="별")
             assert watched.code() == 0
-            with site.mam("broker") if site.kind == "nats" else site.mam("list"):
+            # The embedded broker ended with the watch, which need not wait for its relay.
+            with relaying(site):
                 heard = subprocess.run(
                     ["mosquitto_sub", *where, "-C", "2", "-F", "%q %r %p"],
                     check=True,
@@ -428,6 +448,8 @@ class TestStrangers:
                     text=True,
                     timeout=PATIENCE_SEC,
                 ).stdout.splitlines()
+                # A relay tells history after the broker has passed the event on.
+                until_published(site.registry, job_id, 2)
         published = site.audit(job_id, "published")
         assert [line[:4] for line in heard] == ["1 0 ", "1 0 "]
         assert [json.loads(line[4:]) for line in heard] == [line["payload"] for line in published]
