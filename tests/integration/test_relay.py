@@ -30,7 +30,7 @@ from mam_core.wiring import open_registry
 from tests.support.brokers import Ear, embedded, kill_server, nothing_left
 from tests.support.children import run_all
 from tests.support.jobs import add
-from tests.support.patience import eventually
+from tests.support.patience import PATIENCE_SEC, eventually
 from tests.support.relays import (
     PUBLISHER,
     payload_of,
@@ -67,9 +67,19 @@ def registry(home: Path) -> Iterator[Registry]:
         yield opened
 
 
-def drain(registry: Registry, home: Path, patience_sec: float = 2.0) -> Any:
+def drain(registry: Registry, home: Path, patience_sec: float = PATIENCE_SEC) -> Any:
     relay = new_relay(registry, str(home), load())
     return relay.drain(threading.Event(), patience_sec=patience_sec)
+
+
+def given_up(registry: Registry, home: Path, why: str) -> Any:
+    """What relays that are not to live long leave, once one of them has heard why."""
+
+    def left() -> Any:
+        found = drain(registry, home, 0.5)
+        return found if why in found.trouble else None
+
+    return eventually(left, why)
 
 
 class TestAnEvent:
@@ -103,7 +113,7 @@ class TestAnEvent:
     def test_of_one_megabyte_arrives(self, home: Path, broker: Keeper, registry: Registry) -> None:
         job_id = add(registry)
         registry.publish(job_id, "log", detail="x" * (2**20 - 300))
-        assert drain(registry, home, 10).posts == 0
+        assert drain(registry, home).posts == 0
         assert published(registry, job_id) == [1]
 
     def test_of_many_publishers_has_one_number(
@@ -172,9 +182,8 @@ class TestABrokerThatDies:
             job_id = add(registry)
         eventually(lambda: not embedded(home, kind).status().running, "the broker is down")
         registry.publish(job_id, "started")
-        left = drain(registry, home, 0.5)
+        left = given_up(registry, home, "no broker of ours listens there")
         assert left.posts == 1
-        assert "no broker of ours listens there" in left.trouble
         assert waiting(registry) == [(job_id, 1)]
 
     def test_while_nothing_waits_for_it_is_nobodys_business(
@@ -223,9 +232,8 @@ class TestOtherBrokers:
     ) -> None:
         wrong = {"host": "127.0.0.1", "port": broker.port, "username": "ann", "password": "guess"}
         registry.publish(add(registry, broker=wrong), "progress")
-        left = drain(registry, home)
+        left = given_up(registry, home, "it answers")
         assert left.posts == 1
-        assert "it answers" in left.trouble
         assert "guess" not in left.trouble
 
     def test_a_job_that_moves_to_another_broker_keeps_its_order(
@@ -236,7 +244,7 @@ class TestOtherBrokers:
         away = Broker("127.0.0.1", 1, False, "u")
         registry.publish(job_id, "progress", route=lambda _: away)
         registry.publish(job_id, "progress")
-        assert drain(registry, home, 0.5).posts == 2
+        eventually(lambda: drain(registry, home, 0.5).posts == 2, "the first is taken")
         assert published(registry, job_id) == [1], "the third does not overtake the second"
 
 
@@ -308,7 +316,7 @@ class TestWhatIsHostile:
         for job_id in (bad, good):
             for _ in range(3):
                 registry.publish(job_id, "progress")
-        assert drain(registry, home, 60).posts == 0
+        assert drain(registry, home).posts == 0
         assert published(registry, good) == [1, 2, 3]
         assert published(registry, bad) == []
         assert len(list((home / ".outbox").glob(f"*{BAD}"))) == 3
