@@ -14,16 +14,19 @@ from typing import Any
 import pytest
 
 from mam_core.cli.main import main
+from mam_core.events import sequence
 from mam_core.events.feed import Feed
 from mam_core.events.items import EventHeard, Item, Origin
 from mam_core.events.subscription import Subscription
 from mam_core.operations import submit as submitting
+from mam_core.operations import watch
 from mam_core.operations.ending import Ending
 from mam_core.operations.submit import plan, submit
 from mam_core.records import DEFAULT_IDLE_TIMEOUT_SEC, DEFAULT_TIMEOUT_SEC, Reason, Status
 from mam_core.stores.base import Query
 from mam_core.summaries import Summary
 from mam_core.work.screen import Screen
+from tests.support.patience import PATIENCE_SEC
 from tests.support.working import LABEL, Workshop
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux")
@@ -144,6 +147,9 @@ class TestListeningFirst:
             time.sleep(0.7)
             return quick(subscription)
 
+        # The registry tells what no message has brought in time: here there is time.
+        monkeypatch.setattr(sequence, "PATIENCE_SEC", PATIENCE_SEC)
+        monkeypatch.setattr(watch, "_ANSWER_SEC", PATIENCE_SEC)
         quick = Subscription._listen
         monkeypatch.setattr(Subscription, "_listen", slow)
         assert self.submitted(shop).origins[0] == (1, Origin.BROKER)
