@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mam_core.records import Reason, Status
+from mam_core.work import activity
 from mam_core.work.output import CAP_BYTES
 from mam_core.work.traffic import Traffic
 from tests.support.recordings import SAMPLES
@@ -31,10 +32,11 @@ class TestClocks:
         self, shop: Workshop
     ) -> None:
         """Decision 8; a warning comes before, once."""
-        job = shop.run(shop.agent("stuck", "hangs"), idle_timeout_sec=1.5)
+        # Between the warning and the end a busy disk may take a second to keep the former.
+        job = shop.run(shop.agent("stuck", "hangs"), idle_timeout_sec=6)
         assert (job.status, job.reason) == (Status.ERROR, Reason.IDLE_TIMEOUT)
-        assert job.detail == "nothing was heard of it for 1.5 s"
-        assert warnings_of(shop, job.job_id) == ["idle timeout near: 1.5 s"]
+        assert job.detail == "nothing was heard of it for 6 s"
+        assert warnings_of(shop, job.job_id) == ["idle timeout near: 6 s"]
         states = [one["data"] for one in shop.told(job.job_id) if one["event"] == "state"]
         assert [(one["state"], one["channel"]) for one in states] == [("working", "silence")]
         assert shop.names(job.job_id)[-1] == "error"
@@ -42,20 +44,24 @@ class TestClocks:
     def test_an_agent_that_takes_too_long_is_ended_though_it_speaks(self, shop: Workshop) -> None:
         """I6."""
         talker = shop.agent("talker", "/bin/sh", "-c", "while :; do echo on; sleep 0.1; done")
-        job = shop.run(talker, timeout_sec=1.5)
+        job = shop.run(talker, timeout_sec=6)
         assert (job.status, job.reason) == (Status.ERROR, Reason.TIMEOUT)
-        assert warnings_of(shop, job.job_id) == ["timeout near: 1.5 s"]
+        assert warnings_of(shop, job.job_id) == ["timeout near: 6 s"]
 
-    def test_an_agent_that_works_in_silence_is_not_idle(self, shop: Workshop) -> None:
+    def test_an_agent_that_works_in_silence_is_not_idle(
+        self, shop: Workshop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Issue: idle is no event, no output, no CPU and no traffic."""
-        job = shop.run(shop.agent("mute", "busy_silent", 5), idle_timeout_sec=3)
+        # Of a machine with fifty others at work it gets no more than this.
+        monkeypatch.setattr(activity, "_BUSY_SHARE", 0.005)
+        job = shop.run(shop.agent("mute", "busy_silent", 8), idle_timeout_sec=5)
         assert (job.status, job.reason) == (Status.COMPLETED, None)
 
     def test_an_agent_for_which_bytes_arrive_is_not_idle(self, shop: Workshop) -> None:
         """The last of those four alone: a model that thinks aloud to a client that sleeps."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
-            job_id = shop.add(shop.agent("fed", "waits_for_network", port, 6), idle_timeout_sec=3)
+            job_id = shop.add(shop.agent("fed", "waits_for_network", port, 10), idle_timeout_sec=7)
             with shop.at_work():
                 connection, _ = server.accept()
                 with connection:
@@ -64,8 +70,8 @@ class TestClocks:
                         pytest.skip("this kernel does not tell the bytes of a socket")
                     while shop.job(job_id).status is Status.RUNNING:
                         with suppress(ConnectionError):  # it has gone
-                            connection.sendall(b"x" * 4096)
-                        time.sleep(0.2)
+                            connection.sendall(b"x" * 5000)
+                        time.sleep(0.5)  # it reads none: all of them must find room
         job = shop.job(job_id)
         assert (job.status, job.reason) == (Status.COMPLETED, None)
         assert warnings_of(shop, job_id) == []
@@ -76,8 +82,8 @@ class TestClocks:
         lines = (SAMPLES / "claude" / "permission.control.jsonl").read_bytes().splitlines(True)
         asks = next(n for n, line in enumerate(lines) if b'"can_use_tool"' in line)
         recording.write_bytes(b"".join(lines[: asks + 1]))
-        asker = shop.agent("asker", "replays", recording, 4, mode="stream", stream="stream-json")
-        job = shop.run(asker, idle_timeout_sec=1)
+        asker = shop.agent("asker", "replays", recording, 7, mode="stream", stream="stream-json")
+        job = shop.run(asker, idle_timeout_sec=4)
         assert job.reason is not Reason.IDLE_TIMEOUT
         assert "permission_required" in shop.names(job.job_id)
 
@@ -87,8 +93,9 @@ class TestClocks:
         """Decision 23: also when what it printed before is told after the question."""
         ask = f"'{sys.executable}' -m mam_core.cli.main publish --job $MAM_JOB_ID"
         ask = f"{ask} --event permission_required --detail 'may I?'"
-        line = f"echo one; echo two; {ask} 2>/dev/null; exec sleep 4"
-        job = shop.run(shop.agent("asker", "/bin/sh", "-c", line), idle_timeout_sec=1.2)
+        line = f"echo one; echo two; {ask} 2>/dev/null; exec sleep 11"
+        # Longer than a busy machine takes to start the command that asks.
+        job = shop.run(shop.agent("asker", "/bin/sh", "-c", line), idle_timeout_sec=8)
         assert (job.status, job.reason) == (Status.COMPLETED, None)
         assert "permission_required" in shop.names(job.job_id)
         assert warnings_of(shop, job.job_id) == []
