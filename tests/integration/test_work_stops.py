@@ -143,7 +143,7 @@ class TestKilled:
         self, shop: Workshop
     ) -> None:
         """Issue: kill -9; the next worker finds the job."""
-        shop.set(lease_sec=2.0, heartbeat_sec=0.5, sweep_sec=0.2)
+        shop.set(sweep_sec=0.2)  # its processes tell, long before the lease is over
         job_id = shop.add(shop.agent("hostile", "hostile"))
         with shop.mam_work() as worker:
             shop.until_said(job_id, "ready")
@@ -189,11 +189,12 @@ class TestKilled:
         self, shop: Workshop
     ) -> None:
         """Issue: SIGSTOP, the lease passes, another takes over, SIGCONT."""
-        shop.set(lease_sec=2.0, heartbeat_sec=0.5, sweep_sec=0.2)
+        shop.set(lease_sec=4.0, heartbeat_sec=0.5, sweep_sec=0.2)
         job_id = shop.add(shop.agent("hostile", "hostile"))
         with shop.mam_work() as sleeper:
             shop.until_said(job_id, "ready")
             stop(sleeper.process.pid, shop.path)
+            shop.set(lease_sec=30.0)  # the next one's is not to run out as well
             with shop.mam_work() as second:
                 shop.until_said(job_id, "ready", attempt=2)
                 assert len(shop.survivors()) == 5  # nothing of the first attempt

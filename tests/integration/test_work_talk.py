@@ -135,10 +135,10 @@ def test_a_permission_is_asked_for_and_answered(
 
 def test_the_idle_clock_stands_still_while_it_waits(shop: Workshop) -> None:
     """Decision 23."""
-    job_id = shop.add("talks", "permission", idle_timeout_sec=0.5)
+    job_id = shop.add("talks", "permission", idle_timeout_sec=3)
     with shop.at_work():
         asked(shop, job_id)
-        eventually(lambda: _waited(shop, job_id) > 1.0, "more than the idle time has passed")
+        eventually(lambda: _waited(shop, job_id) > 4.0, "more than the idle time has passed")
         assert shop.job(job_id).status is Status.RUNNING
         shop.registry.send(job_id, ANSWER, "y")
         assert ended(shop, job_id).status is Status.COMPLETED
@@ -274,7 +274,6 @@ def test_the_same_agent_one_way_gets_its_prompt_as_it_is(shop: Workshop) -> None
 
 def test_a_worker_that_dies_leaves_no_message_half_told(shop: Workshop) -> None:
     """Between written and taken: nobody can say whether the agent read it, and that is said."""
-    shop.set(lease_sec=2.0, heartbeat_sec=0.5)
     job_id = shop.add("talks", "slow")
     with shop.mam_work() as worker:
         shop.until_said(job_id, "tick")
