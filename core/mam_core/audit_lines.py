@@ -22,7 +22,7 @@ REPAIRED = "log_repaired"
 
 _TAIL_BYTES = 4096
 
-#: How long to wait for another writer of the same job's history.
+#: How long to wait for another writer of the same job's history while nothing is added to it.
 _PATIENCE_SEC = 1.0
 
 
@@ -53,13 +53,21 @@ def numbered(n: int, line: dict[str, Any]) -> bytes:
 
 
 def _lock_briefly(fd: int) -> None:
-    """Appending takes microseconds; who holds the file for longer is stuck, and history waits."""
-    deadline = time.monotonic() + _PATIENCE_SEC
+    """Appending takes microseconds; who holds the file for longer is stuck, and history waits.
+
+    Many writers in turn are not stuck: the file grows, and patience starts anew with each line.
+    Whose turn it is, is chance, and on a busy machine one of them may miss many.
+    """
+    size = -1
+    deadline = 0.0
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if (grown := os.fstat(fd).st_size) != size:
+                size, deadline = grown, now + _PATIENCE_SEC
+            elif now > deadline:
                 raise
             time.sleep(0.001)
         else:

@@ -6,18 +6,22 @@ import fcntl
 import json
 import os
 import threading
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mam_core import codec
+from mam_core import audit_lines, codec
 from mam_core.audit import META, STATUS, AuditLog, status_of
-from mam_core.audit_lines import EVENTS, TORN
+from mam_core.audit_lines import EVENTS, TORN, numbered
 from mam_core.records import Status
 from tests.support.children import run_all
+from tests.support.clock import FakeClock
 from tests.support.handles import close_later
 from tests.support.jobs import a_full_job
+from tests.support.patience import PATIENCE_SEC
 
 JOB = "abc12345"
 
@@ -260,7 +264,7 @@ class TestPlantedFiles:
 
         reader = threading.Thread(target=ask, daemon=True)
         reader.start()
-        reader.join(3)
+        reader.join(PATIENCE_SEC)
         if plant == "pipe" and reader.is_alive():
             os.close(os.open(file_of(log), os.O_RDWR))  # lets the reader out
             reader.join(3)
@@ -311,11 +315,33 @@ class TestIsolation:
             answers: list[bool] = []
             writer = threading.Thread(target=lambda: answers.append(log.append(JOB, a_line())))
             writer.start()
-            writer.join(8)
+            writer.join(PATIENCE_SEC)
             in_time = not writer.is_alive()
         writer.join(10)
         assert in_time
         assert answers == [False]
+
+    def test_a_writer_waits_as_long_as_others_get_on(
+        self, log: AuditLog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """F12, F13: whose turn it is, is chance; on a busy machine one may miss many."""
+        log.append(JOB, a_line())
+        with open(file_of(log), "ab", buffering=0) as others:
+            fcntl.flock(others, fcntl.LOCK_EX)
+            told = count(2)
+            clock = FakeClock()
+
+            def meanwhile(_: float) -> None:
+                """Another line of theirs; with the twentieth they are done."""
+                clock.pass_time(0.4)
+                others.write(numbered(n := next(told), a_line()))
+                if n == 20:
+                    fcntl.flock(others, fcntl.LOCK_UN)
+
+            waiting = SimpleNamespace(monotonic=clock.since_boot, sleep=meanwhile)
+            monkeypatch.setattr(audit_lines, "time", waiting)
+            assert log.append(JOB, a_line())
+        assert numbers(log) == list(range(1, 22))
 
     def test_logged_jobs_are_listed_and_strangers_are_not(self, log: AuditLog) -> None:
         """E12, F11."""
