@@ -40,9 +40,11 @@ from mam_tui.screens.sessions import SessionsScreen
 from mam_tui.screens.timed import TimedView
 from mam_tui.widgets.detail.panel import DetailPanel
 from mam_tui.widgets.search_line import SearchLine
+from tests.console.at_rest import is_at_rest
 from tests.console.picture_story import UP, Scene, StillBridge, still_nodes, still_sessions
 from tests.console.snapshots import FOLDER, differences, svg_of
 from tests.support.clock import FakeClock
+from tests.support.patience import PATIENCE_SEC
 
 pytestmark = pytest.mark.usefixtures("_still")
 
@@ -427,12 +429,14 @@ async def _drawn(stage: Stage, stop: Stop, pilot: Pilot[None], hidden: dict[str,
         await pilot.press({":": "colon", "-": "minus"}.get(key, key))
     stop.then(stage)
     before = ""
-    for _ in range(200):
+    deadline = time.monotonic() + PATIENCE_SEC
+    while time.monotonic() < deadline:
         await pilot.pause(0.05)
         for box in (*app.screen.query(Input), *app.screen.query(TextArea)):
             box.cursor_blink = False
         drawn = svg_of(app, hidden)
-        if drawn == before and not _looks(app.screen) and not app.is_reading_past:
+        is_asked = _looks(app.screen) or app.is_reading_past or not is_at_rest(app)
+        if drawn == before and not is_asked:
             return drawn
         before = drawn
     raise AssertionError(f"{stop.name} never came to rest")
@@ -458,7 +462,8 @@ def _looks(screen: Screen[Any]) -> bool:
     if isinstance(screen, TimedView):
         return screen.is_waiting
     if isinstance(screen, HistoryScreen):
-        return not screen.reader.is_idle
+        seen = screen._seen.get(screen.part)
+        return seen is None or seen.want.text != screen.text or not screen.reader.is_idle
     if isinstance(screen, CompareScreen):
         return screen.is_waiting
     panels = [panel for panel in screen.query(DetailPanel) if panel.is_seen]
