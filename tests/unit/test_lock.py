@@ -11,7 +11,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +22,8 @@ from mam_core.errors import LockTimeout, MamError
 from mam_core.stores import lock as lock_module
 from mam_core.stores.lock import LOCK_NAME, RegistryLock
 from tests.support.children import Child, child
+from tests.support.clock import FakeClock
+from tests.support.patience import PATIENCE_SEC
 
 #: Takes the lock as we do, says so, and lets go when told.
 HOLDER = """
@@ -109,7 +113,7 @@ class TestHolding:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(PATIENCE_SEC)
         assert most == 1
         assert is_free(folder)
 
@@ -181,31 +185,33 @@ class TestWaiting:
         self, folder: Folder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Decision 31: a busy registry is no stuck one."""
-        monkeypatch.setattr(lock_module, "PATIENCE_SEC", 1.5)
         with child(HOLDER, folder.path) as first:
             assert first.hear() == "clean"
-            self.wait_behind_two_holders(folder, first)
+            with child(HOLDER, folder.path) as second:
+                self.wait_behind(folder, [first, second], monkeypatch)
 
-    def wait_behind_two_holders(self, folder: Folder, first: Child) -> None:
-        with child(HOLDER, folder.path) as second:
-            turns = [first, second]
-            done = threading.Event()
+    def wait_behind(
+        self, folder: Folder, holders: list[Child], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each holds it for less than the patience, and all of them for more, by our clock."""
+        clock = FakeClock()
+        naps = count(1)
 
-            def pass_it_on() -> None:
-                # Two holders one after the other, each for less than the patience, for more in all.
-                for one in turns:
-                    if one is second:
-                        assert one.hear() in ("clean", "died")
-                    time.sleep(0.9)
-                    one.tell()
-                done.set()
+        def nap(_: float) -> None:
+            clock.pass_time(lock_module.PATIENCE_SEC * 0.4)
+            if next(naps) % 2 == 0:
+                before = holders.pop(0)
+                before.tell()
+                assert before.hear() == "free"
+                if holders:
+                    assert holders[0].hear() == "clean"
 
-            helper = threading.Thread(target=pass_it_on)
-            helper.start()
-            with RegistryLock.of(folder):
-                pass
-            helper.join(10)
-            assert done.is_set()
+        waiting = SimpleNamespace(
+            monotonic=clock.since_boot, monotonic_ns=time.monotonic_ns, sleep=nap
+        )
+        monkeypatch.setattr(lock_module, "time", waiting)
+        with RegistryLock.of(folder):
+            assert not holders
 
     def test_a_thread_that_never_lets_go_is_said_to_be_ours(self, folder: Folder) -> None:
         """B4, B6."""
@@ -215,11 +221,11 @@ class TestWaiting:
         def hold() -> None:
             with lock:
                 holding.set()
-                enough.wait(10)
+                enough.wait(PATIENCE_SEC)
 
         thread = threading.Thread(target=hold)
         thread.start()
-        assert holding.wait(10)
+        assert holding.wait(PATIENCE_SEC)
         try:
             with pytest.raises(
                 LockTimeout, match=f"another thread of this process .*{os.getpid()}"
@@ -227,7 +233,7 @@ class TestWaiting:
                 lock.acquire()
         finally:
             enough.set()
-            thread.join(10)
+            thread.join(PATIENCE_SEC)
         with lock:
             pass
 
@@ -235,25 +241,58 @@ class TestWaiting:
         self, folder: Folder, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Decision 31: the same for threads of one console as for processes."""
-        monkeypatch.setattr(lock_module, "PATIENCE_SEC", 1.0)
         lock = RegistryLock.of(folder)
-        failures: list[Exception] = []
-        start = threading.Barrier(8)
+        mutex = PassedOn(lock)
+        monkeypatch.setattr(lock, "_mutex", mutex)
+        with mutex, lock:
+            assert mutex.times == 3
 
-        def work() -> None:
-            start.wait(10)
-            try:
-                with lock:
-                    time.sleep(0.2)
-            except LockTimeout as problem:
-                failures.append(problem)
 
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
-        assert failures == []
+class PassedOn:
+    """The mutex of a lock that one thread after the other holds, each until somebody has waited
+    for it as long as patience lasts."""
+
+    def __init__(self, lock: RegistryLock) -> None:
+        self._lock = lock
+        self._mutex = lock._mutex
+        self._enough = threading.Event()
+        self.times = 0
+
+    def __enter__(self) -> None:
+        self._next()
+
+    def __exit__(self, *exc: object) -> None:
+        self._end()
+
+    def acquire(self, timeout: float) -> bool:
+        if self._mutex.acquire(timeout=timeout):
+            return True
+        self._end()
+        self._next()
+        self.times += 1
+        if self.times == 3:
+            self._end()
+        return False
+
+    def release(self) -> None:
+        self._mutex.release()
+
+    def _next(self) -> None:
+        holding = threading.Event()
+        self._enough.clear()
+
+        def hold() -> None:
+            with self._lock:
+                holding.set()
+                self._enough.wait(PATIENCE_SEC)
+
+        self._thread = threading.Thread(target=hold)
+        self._thread.start()
+        assert holding.wait(PATIENCE_SEC)
+
+    def _end(self) -> None:
+        self._enough.set()
+        self._thread.join()
 
 
 class TestForksAndPrograms:
@@ -285,11 +324,11 @@ class TestForksAndPrograms:
         def hold() -> None:
             with lock:
                 holding.set()
-                enough.wait(20)
+                enough.wait(PATIENCE_SEC)
 
         thread = threading.Thread(target=hold)
         thread.start()
-        assert holding.wait(10)
+        assert holding.wait(PATIENCE_SEC)
         pid = os.fork()
         if pid == 0:
             code = 1
@@ -299,7 +338,7 @@ class TestForksAndPrograms:
             finally:
                 os._exit(code)
         enough.set()
-        thread.join(10)
+        thread.join(PATIENCE_SEC)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
     def test_a_program_started_inside_inherits_no_lock(self, folder: Folder) -> None:
