@@ -26,9 +26,11 @@ from mam_core.records import Reason, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import GateKind
 from mam_core.stores.files import FilesStore
+from mam_core.stores.lock import RegistryLock
 from tests.support.files import rows, temps, told
 from tests.support.handles import close_later
 from tests.support.jobs import add, in_status, request, running
+from tests.support.patience import PATIENCE_SEC
 
 
 class FailingCalls:
@@ -243,9 +245,19 @@ class TestAVanishedFolder:
         assert [path.stem for path in place.glob("*.json")] == [new]
         assert [path.stem for path in place.with_name("moved").glob("*.json")] == [old]
 
-    def test_replaced_while_we_wait_for_the_lock(self, registry: Registry, place: Path) -> None:
+    def test_replaced_while_we_wait_for_the_lock(
+        self, registry: Registry, place: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         job_id = add(registry)
         problems: list[MamError] = []
+        waits = threading.Event()
+        wait = RegistryLock._wait
+
+        def noted(lock: RegistryLock, *args: bool) -> None:
+            waits.set()
+            wait(lock, *args)
+
+        monkeypatch.setattr(RegistryLock, "_wait", noted)
 
         def write() -> None:
             try:
@@ -257,10 +269,10 @@ class TestAVanishedFolder:
             fcntl.flock(file, fcntl.LOCK_EX)
             writer = threading.Thread(target=write)
             writer.start()
-            writer.join(0.3)
+            assert waits.wait(PATIENCE_SEC)
             place.rename(place.with_name("moved"))
             place.mkdir(mode=0o700)
-        writer.join(10)
+        writer.join(PATIENCE_SEC)
         assert [type(problem) for problem in problems] == [RegistryGone]
         assert list(place.iterdir()) == []
 
