@@ -15,6 +15,7 @@ from mam_core.stores.base import Gate, GateKind, Gates, Query
 from mam_core.summaries import Unreadable
 from tests.contract.conftest import MakeRegistry
 from tests.support.jobs import add, in_status, request
+from tests.support.patience import PATIENCE_SEC
 from tests.support.rows import each_row
 
 
@@ -60,7 +61,7 @@ class TestWholeOrNotAtAll:
             seen: list[str] = []
             peek = threading.Thread(target=lambda: seen.append(reader.get(job_id).prompt))
             peek.start()
-            peek.join(5)
+            peek.join(PATIENCE_SEC)
             assert seen == ["count the stars"]
         assert reader.get(job_id).prompt == "not yet"
 
@@ -92,7 +93,7 @@ class TestWholeOrNotAtAll:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(PATIENCE_SEC)
         assert sorted(numbers) == list(range(1, 101))
 
 

@@ -18,6 +18,7 @@ from mam_core.registry import Registry
 from mam_core.stores.files import FilesStore
 from tests.support.handles import close_later
 from tests.support.jobs import add
+from tests.support.patience import PATIENCE_SEC
 
 
 class TestHandles:
@@ -81,5 +82,5 @@ class TestTheFunctionsOfTheDocument:
             other.start()
             other.join(0.3)
             assert answers == []
-        other.join(10)
+        other.join(PATIENCE_SEC)
         assert answers == [2]

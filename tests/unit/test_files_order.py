@@ -16,6 +16,7 @@ from mam_core.registry import Registry
 from mam_core.stores.base import Query
 from tests.support.children import child
 from tests.support.jobs import add
+from tests.support.patience import PATIENCE_SEC
 
 
 class TestOrderOnDisk:
@@ -124,5 +125,5 @@ print("done", flush=True)
 
             reader = threading.Thread(target=look)
             reader.start()
-            reader.join(4)
+            reader.join(PATIENCE_SEC)
             assert answers == [job_id, 1, []]
