@@ -21,6 +21,8 @@ from tests.faults.scene import history_of, look, outline
 from tests.faults.single_acts import copy_stage, ids, request, set_stage
 from tests.faults.system_calls import kill_at, on_stage, sampled
 from tests.faults.workload import Role, wanted
+from tests.support.children import is_alive
+from tests.support.patience import eventually
 
 
 @pytest.mark.usefixtures("strace")
@@ -97,6 +99,7 @@ def test_who_waits_for_a_stopped_holder_is_told_whom_it_waits_for(
     with pytest.raises(LockTimeout, match=f"pid {child.pid}"):
         registry.request_cancel(found["pending"])
     child.signal(signal.SIGKILL)
+    eventually(lambda: not is_alive(child.pid), "it is dead")
     assert registry.request_cancel(found["pending"]).is_ended, "a dead holder holds nothing"
     registry.store.close()
     assert not check(ground)
