@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mam_core.errors import MamError
 from mam_core.operations.export import create
+from mam_tui.soon import soon
 
 if TYPE_CHECKING:
     from mam_tui.app import Console
@@ -31,7 +32,7 @@ def take(console: Console, path: str = "") -> None:
     place = path or time.strftime(name, now)
     if not place.lower().endswith(_ENDING):
         place += _ENDING
-    console.set_timer(_GONE_SEC, lambda: _draw(console, place))
+    soon(console, _GONE_SEC, lambda: _draw(console, place))
 
 
 def _draw(console: Console, place: str) -> None:

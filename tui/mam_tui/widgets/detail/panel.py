@@ -268,7 +268,7 @@ class DetailPanel(Vertical):
             self.open_tab.sorry(_NOT_KEPT)
         if question is not None:
             ticket = self._asking.ask(question)
-            self.set_timer(_PATIENCE_SEC, partial(self._waited, ticket))
+            soon(self, _PATIENCE_SEC, partial(self._waited, ticket))
 
     def _deliver(self, answer: Answer) -> None:
         """On the asking thread."""
