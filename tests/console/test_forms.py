@@ -74,6 +74,11 @@ def is_wrong(form: JobForm, name: str) -> Callable[[], bool]:
     return lambda: box.is_wrong
 
 
+async def until_in(console: Opened, form: JobForm, name: str) -> None:
+    """The cursor goes there by a message of its own, after what is said about the box."""
+    await console.until(lambda: form.focused is not None and form.focused.id == name, name)
+
+
 def jobs(path: str) -> list[Job]:
     with open_registry(path) as registry:
         return [registry.get(file.stem) for file in Path(path).glob("*.json")]
@@ -87,14 +92,12 @@ class TestMistakes:
             await console.pilot.pause()
             wrong = [one.field.name for one in form.boxes() if one.is_wrong]
             assert wrong == ["agent_session", "timeout_sec", "max_tokens"]
-            assert form.focused is not None
-            assert form.focused.id == "agent_session"
+            await until_in(console, form, "agent_session")
             await console.until_seen("it must not stay empty", "look at session, timeout, max")
             fill(form, agent_session="tmux:c", timeout_sec="1m")
             await console.press("ctrl+s")
             await console.until_seen("'many' is no whole number")  # far below, and in sight
-            assert form.focused is not None
-            assert form.focused.id == "max_tokens"
+            await until_in(console, form, "max_tokens")
 
     async def test_that_only_the_registry_sees_leave_the_form_as_it_was(self, path: str) -> None:
         async with new_job(path) as (console, form):
@@ -107,8 +110,7 @@ class TestMistakes:
                 fill(form, **{name: text})
                 await console.press("ctrl+s")
                 await console.until(is_wrong(form, name), words)
-                assert form.focused is not None
-                assert form.focused.id == name
+                await until_in(console, form, name)
                 await console.until_seen(words)
                 assert form.texts()["prompt"] == "Do it"
                 fill(form, **{name: ""})
