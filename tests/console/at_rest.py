@@ -19,6 +19,9 @@ from textual.app import App
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 
+from mam_tui.history.reading import HistoryReader
+from mam_tui.rounds import Rounds
+
 #: Short-lived threads of the console: each does one thing, hands it over as a message, and ends.
 _SHORT_LIVED = ("mam-errand", "mam-question")
 
@@ -28,8 +31,12 @@ _PAUSE_SEC = 0.001
 #: What is due later is a pause of its own, or the next look, and the test waits for what it shows.
 _SOON_SEC = 0.06
 
+#: Textual's own limit is a second, which a busy machine needs to open a form. Only a console that
+#: is told something without end comes to this one.
+_PATIENCE_SEC = 10.0
 
-async def until_at_rest(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
+
+async def until_at_rest(min_sleep: float = 0.0, max_sleep: float = _PATIENCE_SEC) -> None:
     """In the place of Textual's `wait_for_idle`, with its arguments."""
     app = active_app.get()
     begun = time.monotonic()
@@ -50,6 +57,12 @@ def is_at_rest(app: App[Any]) -> bool:
         and not any(worker.is_running for worker in app.workers)
         and not _is_something_due()
     )
+
+
+def is_asleep(watch: Rounds | HistoryReader) -> bool:
+    """No look is under way: its thread waits for its next turn."""
+    changed: Any = watch._changed
+    return bool(changed._waiters)
 
 
 def _pumps(app: App[Any]) -> list[MessagePump]:

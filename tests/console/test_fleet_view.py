@@ -96,7 +96,7 @@ class TestWhatItCosts:
         async with fleet(tmp_path, monkeypatch, rows(16)) as stage:
             await stage.console.press("plus")
             await stage.until(*(f"s{number:02} line c" for number in range(1, 17)))
-            await stage.console.pilot.pause(0.1)
+            await stage.console.pilot.pause()  # and all of it is drawn
             parsed, drawn = parse.cache_info().misses, stage.view.grid.lines_drawn
             stage.screens.texts["%7"][1] = "one is new"
             stage.screens.texts["%9"][1:] = ["two are new", "\x1b[1mand bold"]

@@ -119,7 +119,7 @@ async def happens(seen: Seen, registry: Registry) -> None:
     bridge = seen.app.bridge
     assert isinstance(bridge, StillBridge)
     bridge.tell(Loaded(listing(registry, query())))
-    await seen.pilot.pause(0.2)
+    await seen.pilot.pause()
 
 
 def bar(begin: float, end: float | None, outcome: Outcome = Outcome.COMPLETED, **more: Any) -> Bar:

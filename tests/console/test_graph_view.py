@@ -241,6 +241,7 @@ async def hidden_is_idle(sight: Opened, view: GraphScreen, registry: Registry, p
     sight.app.push_screen(Notice(["something else"]))
     await sight.until(lambda: sight.app.screen is not view, "another screen is on top")
     await sight.until(lambda: not view.state.is_being_made, "what was begun is over")
+    await sight.pilot.pause()
     made = view.times_made
     late = add(registry, "Late", after=[parent])
     await sight.until(lambda: late in sight.desk.board.rows, "the board knows it")

@@ -17,6 +17,7 @@ from mam_tui.desk import Desk
 from mam_tui.panes import PaneWatch, source
 from mam_tui.screens.notice import Notice
 from mam_tui.widgets.detail.pane import Sight as PaneSight
+from tests.console.at_rest import is_asleep
 from tests.console.detail_story import HOSTILE
 from tests.console.session_story import Sight, in_terminal, looking, talker
 from tests.support.live import AGENT
@@ -75,7 +76,7 @@ async def hidden_is_idle(sight: Sight) -> bool:
     rounds, panes = sight.view.watch_sessions.rounds, sight.view.watch_panes.rounds
     sight.app.push_screen(Notice(["something else"]))
     await sight.until(lambda: sight.app.screen is not sight.view, "another screen is on top")
-    await sight.pilot.pause(0.3)  # a look that was under way comes to its end
+    await sight.until(lambda: is_asleep(rounds) and is_asleep(panes), "the last look is over")
     before = rounds.looks, panes.looks
     await sight.pilot.pause(1.5)
     assert (rounds.looks, panes.looks) == before

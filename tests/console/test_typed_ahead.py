@@ -30,7 +30,7 @@ def burst(seen: Told, letters: str) -> None:
 async def test_a_yes_from_before_the_question_is_none(tmp_path: Path) -> None:
     async with told(tmp_path, [summary(1)]) as seen:
         burst(seen, "cy")
-        await seen.pilot.pause(0.2)
+        await seen.pilot.pause()
         assert seen.is_on(Confirm)
         assert not seen.app.desk.deeds
         await seen.pilot.press("c", "enter")
@@ -45,7 +45,7 @@ async def test_a_question_that_is_left_at_once_is_left(tmp_path: Path) -> None:
         for _ in range(5):
             await seen.pilot.press("c")
             seen.app.pop_screen()
-        await seen.pilot.pause(0.1)
+        await seen.pilot.pause()
         assert not seen.is_on(Confirm)
 
 
@@ -54,7 +54,7 @@ async def test_letters_after_the_key_of_a_line_belong_to_it(tmp_path: Path, line
     """`c` and `y` would be keys of the board."""
     async with told(tmp_path, [summary(1)]) as seen:
         burst(seen, line)
-        await seen.pilot.pause(0.2)
+        await seen.pilot.pause()
         assert not seen.is_on(Confirm)
         assert [one.value for one in seen.app.screen.query(Input) if one.has_focus] == [line[1:]]
         await seen.pilot.press("slash")  # a letter now
