@@ -12,12 +12,19 @@ import pytest
 import textual.app
 import textual.pilot
 from textual.app import App
+from textual.notifications import Notification, Notifications
 
 from mam_core.pace import POLL_VARIABLE
 from mam_core.registry import Registry
+from mam_tui import rounds
+from mam_tui.attention import noticing
 from mam_tui.desk import Desk
+from mam_tui.history import reading
+from mam_tui.screens import graph_making
+from mam_tui.widgets.detail import panel
 from tests.console.at_rest import until_at_rest
 from tests.console.detail_story import desk_on, registry_in
+from tests.console.staging import TOLD
 from tests.support.clock import FakeClock
 from tests.support.sessions import SessionShop, session_shop
 
@@ -39,10 +46,35 @@ def _calm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _slow_looks_are_soon_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who needs long for a look pauses for up to twenty times as long before the next. Where a
+    busy machine makes three seconds of a look, no test would see another."""
+    for module in (rounds, reading, noticing, graph_making, panel):
+        monkeypatch.setattr(module, "_SHARE", 1)
+
+
+@pytest.fixture(autouse=True)
 def _rest_by_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a key, a test goes on when the console has done what it asked for."""
     monkeypatch.setattr(textual.app, "wait_for_idle", until_at_rest)
     monkeypatch.setattr(textual.pilot, "wait_for_idle", until_at_rest)
+
+
+@pytest.fixture(autouse=True)
+def _toasts_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is gone after five seconds, in which a busy machine takes a few keys and no more."""
+    add, clear = Notifications.add, Notifications.clear
+
+    def remember(self: Notifications, note: Notification) -> Notifications:
+        vars(self).setdefault(TOLD, []).append(note.message)
+        return add(self, note)
+
+    def forget(self: Notifications) -> Notifications:
+        vars(self).pop(TOLD, None)
+        return clear(self)
+
+    monkeypatch.setattr(Notifications, "add", remember)
+    monkeypatch.setattr(Notifications, "clear", forget)
 
 
 @pytest.fixture

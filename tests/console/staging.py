@@ -18,6 +18,9 @@ from mam_tui.bridge import Bridge
 from mam_tui.desk import Desk
 from tests.support.patience import PATIENCE_SEC
 
+#: Where a console that is tested keeps the words of its toasts.
+TOLD = "told in tests"
+
 
 def text_of(app: App[Any]) -> str:
     """All that stands on the screen, line by line."""
@@ -44,8 +47,10 @@ class Opened:
         return self.text().split("\n")[0]
 
     def told(self) -> list[str]:
-        """Toasts and the last failure, whole, however they are broken into lines on the screen."""
-        return [*(note.message for note in self.app._notifications), self.app.complaints.words]
+        """Toasts, also those that are gone by now, and the last failure; whole, however they are
+        broken into lines on the screen."""
+        toasts: list[str] = vars(self.app._notifications).get(TOLD, [])
+        return [*toasts, self.app.complaints.words]
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
