@@ -20,6 +20,7 @@ import psutil
 from tests.support.brokers import processes_in
 from tests.support.children import is_alive
 from tests.support.patience import eventually
+from tests.support.stream import Kind, pieces
 from tests.support.tmux import new_socket_name, tmux
 
 PROMPT = "shell> "
@@ -120,6 +121,18 @@ class Terminal:
             return any(all(word in line for word in words) for line in seen.split("\n"))
 
         return self._until(is_there, f"{words} stand in one line")
+
+    def until_told(self, words: str, since: int = 0) -> None:
+        """They were on the screen at some time, as toasts are, which go after a few seconds.
+
+        `since`: after so many bytes were written.
+        """
+
+        def is_there() -> bool:
+            drawn = pieces(self.written()[since:])
+            return words in "".join(one.text for one in drawn if one.kind is Kind.TEXT)
+
+        eventually(is_there, f"{words!r} is told")
 
     def written(self) -> bytes:
         """Every byte that was written to the terminal since it was opened."""

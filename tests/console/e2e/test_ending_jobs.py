@@ -49,7 +49,8 @@ def test_cancel_and_retry_by_key(site: SessionShop, window: Terminal) -> None:
     window.press("r")
     window.until(f"Retry job {waiting}?")
     window.press("y")
-    window.until("1 cancelled", "1 queued", f"$ mam retry {waiting}")
+    window.until("1 cancelled", "1 queued")
+    window.until_told(f"$ mam retry {waiting}")
     assert site.job(waiting).status is Status.PENDING
     changes = [(line["from"], line["to"]) for line in site.audit(waiting, "status_changed")]
     assert changes == [("pending", "cancelled"), ("cancelled", "pending")]
@@ -61,4 +62,4 @@ def _cancel(window: Terminal, job_id: str) -> None:
     window.press("c")
     window.until(f"Cancel job {job_id}?")
     window.press("y")
-    window.until(f"$ mam cancel {job_id}")
+    window.until_told(f"$ mam cancel {job_id}")

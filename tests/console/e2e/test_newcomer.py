@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 from mam_core.records import Status
 from mam_core.stores.base import Query
 from tests.support.sessions import SessionShop
 from tests.support.stream import modes_left_on
 from tests.support.terminal import Terminal
+
+#: A pipe: who writes into it waits until somebody reads.
+GATE = "gate"
+STEPS = ("Write a page", "  work 1", f"  write {GATE}", "  write made.txt")
 
 
 def test_a_first_job_from_the_form_to_its_artifact(site: SessionShop, window: Terminal) -> None:
@@ -25,7 +31,7 @@ def _registered(site: SessionShop, window: Terminal) -> str:
     window.until("New job")
     window.press("C-s")
     window.until("look at prompt, agent, session")
-    for line in ("Write a page", "  work 1", "  write made.txt"):
+    for line in STEPS:
         window.type(line)
         window.press("Enter")
     # As fast as a paste: every word lands in its own box, and none is left behind.
@@ -34,25 +40,27 @@ def _registered(site: SessionShop, window: Terminal) -> str:
         if box:
             window.type(box)
     window.press("C-s")
-    seen = window.until("is registered", "1 queued", "Write a page")
+    window.until("1 queued", "Write a page")
     (job_id,) = (one.job_id for one in site.registry.store.find(Query())[0])
-    assert f"job {job_id} is registered" in seen
+    window.until_told(f"job {job_id} is registered")
     job = site.job(job_id)
-    assert job.prompt == "Write a page\n  work 1\n  write made.txt\n"
+    assert job.prompt == "".join(f"{line}\n" for line in STEPS)
     assert (job.agent, job.agent_session) == ("simulated", "tmux:first")
     assert job.expected_artifacts == ("made.txt",)
     return job_id
 
 
 def _run_by_a_session_of_its_own(site: SessionShop, window: Terminal, job_id: str) -> None:
+    os.mkfifo(site.folder / GATE)
     window.press("s")
     window.until("Start agent sessions", "tmux:first")  # the label of the job that waits
     window.type("simulated")
     window.press("C-s")
     window.until_gone("Start agent sessions")
     window.press("]")
-    window.until("session first is up", "1 working")
-    window.until("[tail]", "progress     [simulated]")
+    window.until_told("session first is up")
+    window.until("1 working", "[tail]", "progress     [simulated]")
+    (site.folder / GATE).read_text()
     window.until("1 completed")
     assert site.until_status(job_id, Status.COMPLETED).attempt == 1
     assert (site.folder / "made.txt").exists()
