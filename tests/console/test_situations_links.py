@@ -22,6 +22,7 @@ from mam_tui.folding import MOST_EVENTS, Pile
 from tests.console.staging import add, opened
 from tests.console.story import summary
 from tests.support.brokers import embedded, nothing_left
+from tests.support.patience import PATIENCE_SEC
 from tests.support.postgres import own_server
 
 
@@ -59,7 +60,10 @@ class TestTheBroker:
                     registry.publish(job_id, "progress", detail="and again", attempt=1)
                     await seen.until(lambda: row.live.detail == "and again", "events go on")
 
-    async def test_one_that_is_only_starting_is_not_worth_a_word(self, path: str) -> None:
+    async def test_one_that_is_only_starting_is_not_worth_a_word(
+        self, path: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(link, "_GRACE_SEC", PATIENCE_SEC)
         async with opened(path) as seen:
             await seen.until(lambda: _is_down(seen), "there is none")
             seen.app._tick()
