@@ -222,7 +222,8 @@ class TestTheList:
         async with attending(tmp_path, jobs, {"job0001": asks()}) as console:
             view = console.app.screen
             assert isinstance(view, AttentionScreen)
-            await console.pilot.pause(0.3)  # what is read on a thread has come
+            reading = view._reading
+            await console.until(lambda: not view._rest and not reading.is_reading, "it was read")
             view._tick()
             await console.pilot.pause()
             before = len(frames)

@@ -151,6 +151,9 @@ async def test_one_drawing_a_second_and_nothing_while_it_is_hidden(
         assert len(draws) == before
         view._tick()
         assert len(draws) == before + 1
+        while feed.is_busy:  # the logs that were not read yet
+            view._tick()
+            await seen.pilot.pause(0.02)
         await seen.press("escape")
         read, lines, before = feed.logs_read, view.page.lines_drawn, len(draws)
         end_one()

@@ -175,7 +175,7 @@ async def test_several_are_one_call_and_what_was_seen_is_none(
         await happens(console, States({"job0002": asks("Something else?")}, None))
         await console.pilot.pause(0.2)
         assert len(wire[0].written) == 1
-        assert app.noticing._timer is None  # nothing is waited for
+        await until(console.pilot, lambda: app.noticing._timer is None)  # nothing is waited for
 
 
 async def test_a_program_that_cannot_be_run_is_said(tmp_path: Path, wire: list[Wire]) -> None:

@@ -7,6 +7,7 @@ import time
 from textual.app import App
 
 from mam_tui.soon import soon
+from tests.support.patience import until
 
 
 def _be_busy() -> None:
@@ -21,8 +22,7 @@ async def test_what_is_due_already_is_still_done() -> None:
         soon(app, 0.0, lambda: done.append("at once"))
         soon(app, 0.001, lambda: done.append("late"))
         _be_busy()
-        await pilot.pause(0.05)
-        assert sorted(done) == ["at once", "late"]
+        await until(pilot, lambda: sorted(done) == ["at once", "late"])
 
 
 async def test_what_is_cancelled_is_not_done() -> None:
