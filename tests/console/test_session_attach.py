@@ -66,7 +66,7 @@ def test_attach_makes_room_and_comes_back(shop: SessionShop) -> None:
                 until("tmux inside tmux", "ctrl-b ctrl-b d")
                 press("Enter")
             eventually(lambda: _clients(shop) == ["inner"], "it is attached")
-            assert "mam sessions 1" not in shown()
+            eventually(lambda: "mam sessions 1" not in shown(), "the console has made room")
             press("C-b", "d")
             until("mam sessions 1", "inner")
         console = int(tmux(outer, "display-message", "-p", "-t", "=outer:", "#{pane_pid}"))
