@@ -185,11 +185,20 @@ class TestTheCommand:
         assert told["MAM_NOTIFY_WORDS"].isprintable()
         assert trouble == []
 
-    def test_that_hangs_is_ended_with_all_that_it_started(self, tmp_path: Path) -> None:
+    def test_that_hangs_is_ended_with_all_that_it_started(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         pids = tmp_path / "pids"
         script = f"sleep 600 & echo $! $$ > {pids}; sleep 600"
         trouble: list[str] = []
         command = NotifyCommand(["sh", "-c", script], trouble.append, patience_sec=0.4)
+        wait = command._closing.wait
+
+        def after_it_began(step: float) -> bool:
+            eventually(lambda: pids.exists() and pids.read_text(), "it has begun")
+            return wait(step)
+
+        monkeypatch.setattr(command._closing, "wait", after_it_began)
         assert command.run(self.call())
         eventually(lambda: trouble, "somebody lost patience")
         command.close()
