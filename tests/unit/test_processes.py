@@ -73,10 +73,11 @@ class TestOneProcess:
     def test_one_whose_first_thread_has_ended_is_alive(self) -> None:
         """The kernel calls it a zombie; its other threads run on."""
         program = (
-            "import ctypes, signal, threading, time\n"
+            "import ctypes, os, signal, threading, time\n"
             "signal.alarm(60)\n"
             "def on():\n"
-            "    time.sleep(0.2); print('here', flush=True); time.sleep(60)\n"
+            "    while ') Z' not in open(f'/proc/{os.getpid()}/stat').read(): time.sleep(0.01)\n"
+            "    print('here', flush=True); time.sleep(60)\n"
             "threading.Thread(target=on).start()\n"
             "ctypes.CDLL(None).pthread_exit(None)"
         )
