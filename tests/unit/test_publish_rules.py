@@ -389,9 +389,9 @@ class TestNothingIsGivenAway:
     )
     def test_no_text_keeps_the_registry_locked_for_long(self, part: str) -> None:
         """A pattern that tries every end from every beginning would take hours for these."""
-        began = time.monotonic()
+        began = time.thread_time()
         told_detail(self.PROMPT, part * (2**20 // len(part)))
-        assert time.monotonic() - began < 30
+        assert time.thread_time() - began < 30
 
     def test_a_job_that_works_in_the_root_hides_no_slashes(self, registry: Registry) -> None:
         job_id = add(registry, workdir="/")
