@@ -75,7 +75,9 @@ def read_diaries(folder: Path) -> list[Entry]:
 
 
 def read_diary(path: Path) -> Iterator[Entry]:
-    for line in path.read_bytes().splitlines():
+    """Whole lines: the kernel may show the beginning of one that is just being written."""
+    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    for line in whole.splitlines():
         player, phase, act, facts = json.loads(line)
         yield Entry(player, Phase(phase), Act(act), facts)
 

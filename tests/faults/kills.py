@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tests.faults.checker import check
@@ -26,10 +27,13 @@ from tests.faults.ground import Ground
 from tests.faults.nursery import Child, Nursery
 from tests.faults.weather import leap, tear
 from tests.faults.workload import CAST, Role
+from tests.support.patience import eventually
 
 KILLS_PER_ACT = 20
 #: As in the experiment that the promises rest on: a kill every 20 to 150 ms.
 _SHORTEST_SEC, _LONGEST_SEC = 0.02, 0.15
+#: At most so many while one job is claimed: kills of players that do nothing prove nothing.
+_KILLS_PER_CLAIM = 3
 
 
 @dataclass
@@ -126,8 +130,11 @@ def one_act(
     ground.diaries_dir.mkdir(parents=True)
     troupe = Troupe(nursery, ground, seed)
     try:
-        for _ in range(kills):
+        for number in range(kills):
             time.sleep(dice.uniform(_SHORTEST_SEC, _LONGEST_SEC))
+            # On a busy machine that pause alone may see nobody play.
+            least = number / _KILLS_PER_CLAIM
+            eventually(partial(_has_claims, ground, least), "a job is claimed")
             place = dice.randrange(len(CAST))
             if dice.random() < 0.6:
                 # A kill inside the lock is worth more than one between two calls.
@@ -167,14 +174,25 @@ def _throw_index_away(ground: Ground) -> bool:
     return True
 
 
+def _has_claims(ground: Ground, least: float) -> bool:
+    return _claims(ground) >= least
+
+
+def _claims(ground: Ground) -> int:
+    """How many jobs were claimed so far."""
+    return sum(
+        entry.phase is Phase.DONE and entry.act is Act.CLAIM and bool(entry.facts)
+        for entry in read_diaries(ground.diaries_dir)
+    )
+
+
 def _count(ground: Ground, tally: Tally) -> None:
+    tally.claims += _claims(ground)
     for entry in read_diaries(ground.diaries_dir):
         tally.acknowledged += entry.phase is Phase.DONE
         tally.refused += entry.phase is Phase.REFUSED
         if entry.phase is Phase.DONE and entry.act is Act.REGISTER:
             tally.jobs += len(entry.facts["ids"])
-        if entry.phase is Phase.DONE and entry.act is Act.CLAIM:
-            tally.claims += bool(entry.facts)
 
 
 def campaign(
