@@ -453,7 +453,7 @@ class TestAJob:
             assert "attempt 1" not in seen.text()
             await seen.press("escape")
             await seen.until_seen("attempt 2", "counting")
-            assert "PAST" not in seen.text()
+            await seen.until(lambda: "PAST" not in seen.text(), "the bar is gone")
 
 
 class TestSessions:
