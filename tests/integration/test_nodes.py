@@ -6,11 +6,14 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
+from paho.mqtt.client import MQTTMessageInfo
 
 from mam_core import operations
 from mam_core.errors import StoreError
@@ -50,6 +53,12 @@ def run_mam(shop: Workshop, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*MAM, *words], cwd=shop.folder, capture_output=True, text=True, check=False, timeout=60
     )
+
+
+def heard_by_mam(shop: Workshop, *form: str) -> subprocess.CompletedProcess[str] | None:
+    """A broker that takes longer than a person waits is done without, which is said."""
+    done = run_mam(shop, "nodes", *form)
+    return None if "only what the records say" in done.stderr else done
 
 
 def state(shop: Workshop) -> NodeState | None:
@@ -164,8 +173,11 @@ class TestTheCommand:
     def test_shows_hosts_as_a_table_and_as_json(self, shop: Workshop, broker: Keeper) -> None:
         with shop.mam_work():
             eventually(lambda: state(shop) is NodeState.UP, "its word")
-            table = run_mam(shop, "nodes")
-            rows = json.loads(run_mam(shop, "nodes", "--json").stdout)
+            table, told = (
+                eventually(partial(heard_by_mam, shop, *form), "the broker answers in time")
+                for form in ((), ("--json",))
+            )
+            rows = json.loads(told.stdout)
         assert table.returncode == 0
         assert table.stdout.splitlines()[0].split()[:2] == ["NODE", "STATE"]
         assert node_name() in table.stdout
@@ -223,3 +235,18 @@ def test_a_worker_tells_how_far_its_clock_is_from_the_database(
     assert offset() == pytest.approx(-300, abs=30)
     monkeypatch.setattr(shop.registry.store, "now", is_away)
     assert offset() is None
+
+
+def test_a_worker_whose_connection_is_lost_as_it_says_goodbye_ends_its_client_all_the_same(
+    shop: Workshop, broker: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread would go on connecting, and be heard of again."""
+
+    def lose(*_: object) -> None:
+        raise RuntimeError("Message publish failed: The client is not currently connected.")
+
+    shown = Shown(LABEL, (), 1, tuple)
+    with announcing(shop.registry, str(shop.path), shop.config, shown):
+        eventually(lambda: seen(shop), "its word")
+        monkeypatch.setattr(MQTTMessageInfo, "wait_for_publish", lose)
+    assert not [one for one in threading.enumerate() if one.name.startswith("paho")]

@@ -134,9 +134,13 @@ class Announcer:
 
     def _say_goodbye(self, client: Voice, topics: Topics) -> None:
         """Who leaves of its own accord is not missed: nothing of it is kept."""
-        if client.is_connected():
-            last = [client.publish(topic, b"", 1, True) for topic in topics]
-            for told in last:
-                told.wait_for_publish(_GOODBYE_SEC)
-        client.disconnect()
-        client.loop_stop()
+        try:
+            if client.is_connected():
+                last = [client.publish(topic, b"", 1, True) for topic in topics]
+                for told in last:
+                    told.wait_for_publish(_GOODBYE_SEC)
+        except RuntimeError:
+            pass  # the connection was lost this moment: the broker speaks the will
+        finally:
+            client.disconnect()
+            client.loop_stop()
