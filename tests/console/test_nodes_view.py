@@ -103,11 +103,12 @@ async def test_every_host_is_seen_as_it_says_itself(
     ours = farm.registry.claim("tmux:c", lease=WORKER)
     assert ours is not None
     farm.says("elm", running=("job1", "job2"), clock_offset=-300.25)
-    farm.says("ash", is_gone=True, at=time.time() - 250, running=("job3",))
-    async with opened(farm.path, (200, 24)) as console:
+    now = time.time()
+    farm.says("ash", is_gone=True, at=now - 250, running=("job3",))
+    async with opened(farm.path, (200, 24), clock=lambda: now) as console:
         await on(console, "elm")
-        silent = farm.registry.node
-        assert states(console) == {"elm": "up", "ash": "stale", silent: "silent"}
+        all_of_them = {"elm": "up", "ash": "stale", farm.registry.node: "silent"}
+        await console.until(lambda: states(console) == all_of_them, "every host was heard")
         await console.until_seen("● up", "2/4", "1.5/8", "4.0/16 GiB", "job1 +1", "-300.2s")
         await console.until_seen("✗ stale since 4m1", "unknown", "◌ silent", "never", ours.job_id)
         assert "idle" not in console.text().split("\n", 1)[1]
