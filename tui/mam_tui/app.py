@@ -145,7 +145,7 @@ class Console(CarefulApp):
     def settle(self) -> None:
         """Whatever is seen says how the console stands now."""
         self.board.settle()
-        if (view := self.views.current) is not None:
+        if (view := self.views.current) is not None and view.is_whole:
             view.settle()
 
     def choose_theme(self, name: str | None) -> bool:
@@ -164,7 +164,7 @@ class Console(CarefulApp):
         self.board.take(folded)
         if folded.loaded is not None:
             garbage.set_aside()
-        if (view := self.views.current) is not None and view.is_seen:
+        if (view := self.views.current) is not None and view.is_seen and view.is_whole:
             view.take(folded)
         self.noticing.changed()
 

@@ -74,6 +74,11 @@ class View(Screen[None]):
         return cast("Console", self.app)
 
     @property
+    def is_whole(self) -> bool:
+        """Its parts are there: it was opened, and asks by then how everything stands."""
+        return self.is_mounted and self.is_attached
+
+    @property
     def is_seen(self) -> bool:
         """Also False while it is being taken down, when parts of it are missing."""
         return self.app.is_running and self.is_active
