@@ -17,13 +17,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from mam_core.operations import relay
 from mam_core.registry import Registry
 from mam_core.work import supervised
-from tests.support.patience import PATIENCE_SEC, eventually
+from tests.support.patience import PATIENCE_SEC
 
 _FILES = "/proc/self/fd"
 _TASKS = "/proc/self/task"
-
-#: What a descriptor that was really left costs its test; one that is being closed takes a moment.
-_CLOSING_SEC = 5.0
 
 #: Other systems do not list a process's descriptors and children in files.
 CAN_LOOK = os.path.isdir(_FILES) and os.path.isdir(_TASKS)
@@ -103,8 +100,6 @@ def left_since(before: Holdings) -> list[str]:
     gc.collect()
     for supervisor in tuple(supervised._unburied):  # a worker does not wait for them; a test does
         supervisor.wait()
-    with suppress(AssertionError):  # a thread of watchfiles that Python does not know closes late
-        eventually(lambda: not held().without(before).files, "all is closed", _CLOSING_SEC)
     left = held().without(before)
     deadline = time.monotonic() + PATIENCE_SEC
     while _is_let_go(left) and time.monotonic() < deadline:
