@@ -24,6 +24,9 @@ _TAIL_BYTES = 4096
 
 #: How long to wait for another writer of the same job's history while nothing is added to it.
 _PATIENCE_SEC = 1.0
+#: And in all, however much is added: the registry may be locked meanwhile, and who waits for that
+#: gives up after five seconds.
+_LONGEST_SEC = 4.0
 
 
 def append_lines(folder: Folder, lines: Sequence[dict[str, Any]]) -> None:
@@ -56,10 +59,11 @@ def _lock_briefly(fd: int) -> None:
     """Appending takes microseconds; who holds the file for longer is stuck, and history waits.
 
     Many writers in turn are not stuck: the file grows, and patience starts anew with each line.
-    Whose turn it is, is chance, and on a busy machine one of them may miss many.
+    Whose turn it is, is chance, and on a busy machine one of them may miss many turns.
     """
     size = -1
     deadline = 0.0
+    latest = time.monotonic() + _LONGEST_SEC
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -67,7 +71,7 @@ def _lock_briefly(fd: int) -> None:
             now = time.monotonic()
             if (grown := os.fstat(fd).st_size) != size:
                 size, deadline = grown, now + _PATIENCE_SEC
-            elif now > deadline:
+            if now > min(deadline, latest):
                 raise
             time.sleep(0.001)
         else:

@@ -47,13 +47,13 @@ def loads(data: bytes) -> dict[str, Any]:
     """The object in `data`, or `UnreadableRecord` that says what it is instead."""
     if not data:
         raise UnreadableRecord("it is empty")
-    if _is_too_deep(data):
+    if is_too_deep(data):
         raise UnreadableRecord("it is nested too deeply")
     try:
         parsed = _DECODER.decode(data.decode())
     except UnicodeDecodeError:
         raise UnreadableRecord("it is not UTF-8") from None
-    except RecursionError:  # the caller stands deep itself
+    except RecursionError:  # we were called from deep down the stack
         raise UnreadableRecord("it is nested too deeply") from None
     except ValueError as problem:
         raise UnreadableRecord(f"it is not JSON: {problem}") from None
@@ -74,10 +74,11 @@ def encode_job(job: Job) -> bytes:
     return dumps(job.to_dict())
 
 
-def _is_too_deep(data: bytes) -> bool:
+def is_too_deep(data: bytes) -> bool:
+    """More than `MAX_DEPTH` lists and objects in each other; `data` need not be JSON."""
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:  # nearly always, and at no cost
         return False
-    brackets = _TEXT.sub(b"", data).translate(None, _NO_BRACKETS)
+    brackets = _STRING.sub(b"", data).translate(None, _NO_BRACKETS)
     return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH
 
 
@@ -108,7 +109,8 @@ _LINE = json.JSONEncoder(ensure_ascii=False)
 _LINE_ESCAPED = json.JSONEncoder()
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
-_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # possessive: it never goes back
+#: Possessive, so it never goes back; the last quote may be missing.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _DECODER = json.JSONDecoder(
     parse_float=_finite, parse_constant=_no_constant, object_pairs_hook=_unique
 )

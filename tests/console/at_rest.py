@@ -60,9 +60,9 @@ def is_at_rest(app: App[Any]) -> bool:
 
 
 def is_asleep(watch: Rounds | HistoryReader) -> bool:
-    """No look is under way: its thread waits for its next turn."""
+    """Nobody watches, and no look is under way."""
     changed: Any = watch._changed
-    return bool(changed._waiters)
+    return not watch._is_watched and bool(changed._waiters)
 
 
 def _pumps(app: App[Any]) -> list[MessagePump]:

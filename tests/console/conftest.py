@@ -24,7 +24,7 @@ from mam_tui.screens import graph_making
 from mam_tui.widgets.detail import panel
 from tests.console.at_rest import until_at_rest
 from tests.console.detail_story import desk_on, registry_in
-from tests.console.staging import TOLD
+from tests.console.staging import TOASTS
 from tests.support.clock import FakeClock
 from tests.support.sessions import SessionShop, session_shop
 
@@ -66,11 +66,11 @@ def _toasts_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     add, clear = Notifications.add, Notifications.clear
 
     def remember(self: Notifications, note: Notification) -> Notifications:
-        vars(self).setdefault(TOLD, []).append(note.message)
+        TOASTS.setdefault(self, []).append(note.message)
         return add(self, note)
 
     def forget(self: Notifications) -> Notifications:
-        vars(self).pop(TOLD, None)
+        TOASTS.pop(self, None)
         return clear(self)
 
     monkeypatch.setattr(Notifications, "add", remember)

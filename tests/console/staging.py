@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from textual.app import App
+from textual.notifications import Notifications
 from textual.pilot import Pilot
 
 from mam_core.config import load
@@ -18,8 +20,8 @@ from mam_tui.bridge import Bridge
 from mam_tui.desk import Desk
 from tests.support.patience import PATIENCE_SEC
 
-#: Where a console that is tested keeps the words of its toasts.
-TOLD = "told in tests"
+#: The words of each console's toasts, also of those that are gone by now.
+TOASTS: WeakKeyDictionary[Notifications, list[str]] = WeakKeyDictionary()
 
 
 def text_of(app: App[Any]) -> str:
@@ -47,10 +49,11 @@ class Opened:
         return self.text().split("\n")[0]
 
     def told(self) -> list[str]:
-        """Toasts, also those that are gone by now, and the last failure; whole, however they are
-        broken into lines on the screen."""
-        toasts: list[str] = vars(self.app._notifications).get(TOLD, [])
-        return [*toasts, self.app.complaints.words]
+        """Toasts and the last failure; whole, however they are broken into lines on the screen."""
+        return [*self.toasts(), self.app.complaints.words]
+
+    def toasts(self) -> list[str]:
+        return TOASTS.get(self.app._notifications, [])
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)

@@ -16,7 +16,7 @@ from mam_tui.screens.charts import ChartsScreen
 from mam_tui.widgets.chart import columns, side_by_side, stretched, width_of
 from mam_tui.widgets.detail.spans import Line
 from tests.console.detail_story import HOSTILE, WORKER
-from tests.console.staging import add
+from tests.console.staging import TOASTS, add
 from tests.console.test_gantt_view import happens, looking
 from tests.console.time_story import busy_hours
 from tests.support.clock import NOON, FakeClock
@@ -108,7 +108,7 @@ async def test_the_last_hours_are_seen_by_everything_and_by_name(
         await seen.pilot.pause()
         assert page.lines_drawn == 0  # a second alone changes nothing
         await seen.press("a")
-        assert any("no single job" in note.message for note in seen.app._notifications)
+        assert any("no single job" in words for words in TOASTS[seen.app._notifications])
         clock.pass_time(7200)
         view._tick()
         await seen.pilot.pause()
@@ -151,9 +151,12 @@ async def test_one_drawing_a_second_and_nothing_while_it_is_hidden(
         assert len(draws) == before
         view._tick()
         assert len(draws) == before + 1
-        while feed.is_busy:  # the logs that were not read yet
+
+        def is_read() -> bool:
             view._tick()
-            await seen.pilot.pause(0.02)
+            return not feed.is_busy
+
+        await seen.until(is_read, "the logs that were not read yet")
         await seen.press("escape")
         read, lines, before = feed.logs_read, view.page.lines_drawn, len(draws)
         end_one()

@@ -1,5 +1,5 @@
-"""A dialog that is left before it stands takes nothing along; a view that does not stand yet hears
-nothing."""
+"""A dialog that is left before it is there takes nothing along; a view that is only being opened
+does not mind what arrives."""
 
 from __future__ import annotations
 
@@ -29,13 +29,17 @@ MAKERS: Mapping[str, Callable[[], Dialog[Any]]] = {
 }
 
 
-async def test_a_view_that_is_only_being_opened_is_told_nothing(tmp_path: Path) -> None:
+async def test_a_view_that_is_only_being_opened_does_not_mind_what_arrives(tmp_path: Path) -> None:
     """On a busy machine the next tick, or what arrives, finds it without its parts."""
     async with told(tmp_path, [summary(1)]) as seen:
         for name in VIEWS:
             seen.app.action_view(name)
             seen.app.settle()
-            seen.app._show(Folded(None, {"job0001": summary(1, head="New")}, {}, [], []))
+            arrived = Folded(None, {"job0001": summary(1, head="New")}, {}, [], [])
+            seen.app._show(arrived)
+            seen.app.board.needs_changed(arrived)
+            if VIEWS[name].shows_past:
+                seen.app.travel._tell(None)
             await seen.pilot.pause()
             assert seen.app.views.current is None or seen.app.views.current.is_whole
         assert seen.app._exception is None

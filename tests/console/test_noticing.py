@@ -183,7 +183,7 @@ async def test_a_program_that_cannot_be_run_is_said(tmp_path: Path, wire: list[W
     async with attending(tmp_path, JOBS, {}, config=config) as console:
         console.app.app_focus = False
         await happens(console, States({"job0001": asks()}, None))
-        await until(console.pilot, lambda: list(console.app._notifications))
-        (note,) = console.app._notifications
-        assert note.message == "[notify] command /no/such/program: no such file or directory"
+        await until(console.pilot, lambda: console.toasts())
+        words = "[notify] command /no/such/program: no such file or directory"
+        assert console.toasts() == [words]
         assert not wire[0].written  # no bell, and a terminal that nobody knows

@@ -25,8 +25,7 @@ _TASKS = "/proc/self/task"
 #: Other systems do not list a process's descriptors and children in files.
 CAN_LOOK = os.path.isdir(_FILES) and os.path.isdir(_TASKS)
 
-
-_CLOSED = "closed meanwhile"
+_CLOSED = "closed meanwhile"  #: instead of what a descriptor led to
 #: What the kernel calls the descriptors of a watch on a folder.
 _OF_A_WATCH = {"anon_inode:inotify", "anon_inode:[eventpoll]", "anon_inode:[eventfd]", _CLOSED}
 

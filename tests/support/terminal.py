@@ -122,14 +122,11 @@ class Terminal:
 
         return self._until(is_there, f"{words} stand in one line")
 
-    def until_told(self, words: str, since: int = 0) -> None:
-        """They were on the screen at some time, as toasts are, which go after a few seconds.
-
-        `since`: after so many bytes were written.
-        """
+    def until_told(self, words: str) -> None:
+        """They were on the screen at some time, as toasts are, which go after a few seconds."""
 
         def is_there() -> bool:
-            drawn = pieces(self.written()[since:])
+            drawn = pieces(self.written())
             return words in "".join(one.text for one in drawn if one.kind is Kind.TEXT)
 
         eventually(is_there, f"{words!r} is told")

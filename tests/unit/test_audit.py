@@ -321,8 +321,9 @@ class TestIsolation:
         assert in_time
         assert answers == [False]
 
-    def test_a_writer_waits_as_long_as_others_get_on(
-        self, log: AuditLog, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("lines", [15, 1000])
+    def test_a_writer_waits_while_others_get_on_but_not_for_ever(
+        self, log: AuditLog, monkeypatch: pytest.MonkeyPatch, lines: int
     ) -> None:
         """F12, F13: whose turn it is, is chance; on a busy machine one may miss many."""
         log.append(JOB, a_line())
@@ -332,16 +333,17 @@ class TestIsolation:
             clock = FakeClock()
 
             def meanwhile(_: float) -> None:
-                """Another line of theirs; with the twentieth they are done."""
-                clock.pass_time(0.4)
+                """Another line of theirs; with the last one they are done."""
+                clock.pass_time(0.2)
                 others.write(numbered(n := next(told), a_line()))
-                if n == 20:
+                if n == lines:
                     fcntl.flock(others, fcntl.LOCK_UN)
 
             waiting = SimpleNamespace(monotonic=clock.since_boot, sleep=meanwhile)
             monkeypatch.setattr(audit_lines, "time", waiting)
-            assert log.append(JOB, a_line())
-        assert numbers(log) == list(range(1, 22))
+            is_told = log.append(JOB, a_line())
+        assert is_told == (lines == 15)
+        assert numbers(log) == list(range(1, next(told) + is_told))
 
     def test_logged_jobs_are_listed_and_strangers_are_not(self, log: AuditLog) -> None:
         """E12, F11."""

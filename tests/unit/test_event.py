@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mam_core import codec
 from mam_core.errors import InvalidField
 from mam_core.events.event import (
     LAST_WORDS,
@@ -206,6 +207,16 @@ def test_a_word_of_another_tool_is_an_event_like_any_other() -> None:
 def test_what_is_not_one_strict_json_object_is_dropped(payload: bytes) -> None:
     """G15"""
     assert dropped(payload) is Drop.NOT_JSON
+
+
+def test_what_every_reader_would_drop_is_not_sent() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(codec.MAX_DEPTH - 2):
+        deep = {"a": deep}
+    event = Event("abc12345", 1, 7, EventName.PROGRESS, "2026-06-19T09:30:00Z", "", deep)
+    assert parse(event.encode(None)).event == event
+    with pytest.raises(InvalidField, match="nested too deeply: an event has at most 500 levels"):
+        event._replace(data={"a": deep}).encode(None)
 
 
 @pytest.mark.parametrize("kind", ["[", '{"a":'])

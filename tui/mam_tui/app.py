@@ -164,7 +164,7 @@ class Console(CarefulApp):
         self.board.take(folded)
         if folded.loaded is not None:
             garbage.set_aside()
-        if (view := self.views.current) is not None and view.is_seen and view.is_whole:
+        if (view := self.views.seen) is not None:
             view.take(folded)
         self.noticing.changed()
 

@@ -153,6 +153,12 @@ class Views:
         return above if isinstance(above, View) else None
 
     @property
+    def seen(self) -> View | None:
+        """The current one, if it is on top and whole: only then is it told what changes."""
+        view = self.current
+        return view if view is not None and view.is_seen and view.is_whole else None
+
+    @property
     def name(self) -> str:
         """Of the view that is seen, or lies below what is seen."""
         return self.current.NAME if self.current is not None else BOARD

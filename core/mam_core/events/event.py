@@ -110,6 +110,10 @@ class Event(NamedTuple):
             raise InvalidField(
                 f"the event has {len(payload):,} bytes: detail and data together may have 1 MB"
             )
+        if codec.is_too_deep(payload):
+            raise InvalidField(
+                f"data is nested too deeply: an event has at most {codec.MAX_DEPTH} levels"
+            )
         return payload
 
 

@@ -73,7 +73,7 @@ class Hearing:
         # Retained words come behind the answer to a subscription, so that answer says nothing about
         # them. The answer to what is asked next comes behind them.
         client.on_subscribe = lambda *_: client.unsubscribe(_NOTHING)
-        client.on_unsubscribe = lambda *_: self._ready.set()
+        client.on_unsubscribe = self._on_answer
         client.on_message = self._on_message
         client.loop_start()
         return self
@@ -106,6 +106,10 @@ class Hearing:
             self._statuses.clear()
             self._wills.clear()
         client.subscribe((every_worker(self._realm), 1))
+
+    def _on_answer(self, *_: Any) -> None:
+        self._last = time.monotonic()  # a broker that sends the words later has the pause for it
+        self._ready.set()
 
     def _on_disconnect(self, *_: Any) -> None:
         self.is_up = False

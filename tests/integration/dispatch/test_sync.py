@@ -197,7 +197,7 @@ class TestOffLine:
         far.write(S01=PENDING)
         silent = hosts / "silent"
         # Its path stays in its command line; whether it comes that far in time is not said.
-        waits = f"exec {sys.executable} -c 'import time; time.sleep(600)'"
+        waits = f"exec '{sys.executable}' -c 'import time; time.sleep(600)'"
         silent.write_text(f'#!/bin/sh\n{waits} "$0"\n')
         silent.chmod(0o755)
         monkeypatch.setenv("RSYNC_RSH", str(silent))

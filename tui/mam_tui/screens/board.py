@@ -150,7 +150,7 @@ class BoardScreen(TableActs):
     def needs_changed(self, folded: Folded) -> None:
         """By the operator, by time, or since they are known at all: not by what was told."""
         self.take(folded)
-        if (view := self.console.views.current) is not None and view.is_seen:
+        if (view := self.console.views.seen) is not None:
             view.take(folded)
 
     def travelled(self, step: Step | None) -> None:

@@ -75,7 +75,8 @@ class View(Screen[None]):
 
     @property
     def is_whole(self) -> bool:
-        """Its parts are there: it was opened, and asks by then how everything stands."""
+        """Its parts are there. Before that nobody need tell it anything: it looks at everything
+        when it opens."""
         return self.is_mounted and self.is_attached
 
     @property

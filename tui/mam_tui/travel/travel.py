@@ -215,7 +215,7 @@ class Travel:
     def _tell(self, step: Step | None) -> None:
         console = self._console
         console.board.take_up(step)  # also below a view: an open job is its
-        if (view := console.views.current) is not None and view.is_seen:
+        if (view := console.views.seen) is not None:
             view.take_up(step)
 
     # -- the banner ------------------------------------------------------------------------------
