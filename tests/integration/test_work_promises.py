@@ -68,7 +68,7 @@ def test_what_an_agent_calls_success_is_looked_at(
 def test_a_model_and_the_session_to_resume_reach_the_agent(shop: Workshop) -> None:
     """Issue 5, 4 and 6: the session that it named itself is taken up by the next attempt."""
     recording = SAMPLES / "claude" / "error401.default.jsonl"
-    line = f'echo "words: $*" >&2; cat {recording}'
+    line = f'echo "words: $*" >&2; cat "{recording}"'
     shop.agent(
         *("resumer", "/bin/sh", "-c", line, "sh"),
         mode="stream",

@@ -6,7 +6,9 @@ import io
 import os
 import signal
 import time
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from mam_core.agents.profiles import profile_of
@@ -180,7 +182,8 @@ class TestKilled:
             shop.until_said(job_id, "ready")
             stops.finish()
             for supervisor in shop.supervisors():
-                supervisor.kill()
+                with suppress(psutil.NoSuchProcess):  # they end with each other
+                    supervisor.kill()
             job = shop.until_status(job_id, Status.PENDING)
             assert not shop.survivors()
         assert (job.reason, job.failures, job.losses) == (Reason.LOST, 0, 1)

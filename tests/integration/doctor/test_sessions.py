@@ -209,4 +209,4 @@ def test_hostile_names_reach_the_terminal_harmless(shop: Clinic) -> None:
     assert said.code == 1
     assert not {"\x1b", "\x07", "\u202e"} & {*said.out, *said.err}
     assert "\\x1b]0;own" in said.out
-    assert shop.say("doctor", "--json").out.isascii()
+    assert not {"\x1b", "\x07", "\u202e"} & {*shop.say("doctor", "--json").out}
