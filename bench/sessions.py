@@ -168,7 +168,7 @@ def capture(ground: Ground) -> list[Figure]:
         def libtmux_captures() -> int:
             for _ in range(_LIBTMUX_LOOKS):
                 for pane in theirs:
-                    pane.capture_pane(escape_sequences=True)
+                    pane.cmd("capture-pane", "-p", "-e")  # as capture_pane of newer versions does
             return _LIBTMUX_LOOKS
 
         sides = [Runner("ours", ours), Runner("libtmux", libtmux_captures)]
