@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,7 +45,7 @@ from tests.console.at_rest import is_at_rest
 from tests.console.picture_story import UP, Scene, StillBridge, still_nodes, still_sessions
 from tests.console.snapshots import FOLDER, differences, svg_of
 from tests.support.clock import FakeClock
-from tests.support.patience import PATIENCE_SEC
+from tests.support.patience import PATIENCE_SEC, until
 
 pytestmark = pytest.mark.usefixtures("_still")
 
@@ -427,6 +428,8 @@ async def _drawn(stage: Stage, stop: Stop, pilot: Pilot[None], hidden: dict[str,
         await pilot.resize_terminal(*stop.size)
     for key in stop.keys.split():
         await pilot.press({":": "colon", "-": "minus"}.get(key, key))
+        if isinstance(graph := app.screen, GraphScreen):  # keys move among its lines
+            await until(pilot, partial(_is_done, graph), "the graph is drawn")
     stop.then(stage)
     before = ""
     deadline = time.monotonic() + PATIENCE_SEC
@@ -440,6 +443,10 @@ async def _drawn(stage: Stage, stop: Stop, pilot: Pilot[None], hidden: dict[str,
             return drawn
         before = drawn
     raise AssertionError(f"{stop.name} never came to rest")
+
+
+def _is_done(screen: Screen[Any]) -> bool:
+    return not _looks(screen)
 
 
 def _looks(screen: Screen[Any]) -> bool:
