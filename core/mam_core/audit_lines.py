@@ -24,8 +24,8 @@ _TAIL_BYTES = 4096
 
 #: How long to wait for another writer of the same job's history while nothing is added to it.
 _PATIENCE_SEC = 1.0
-#: And in all, however much is added: the registry may be locked meanwhile, and who waits for that
-#: gives up after five seconds.
+#: The limit while others do add to it. The caller may hold the registry's lock, and whoever waits
+#: for that gives up after five seconds.
 _LONGEST_SEC = 4.0
 
 

@@ -46,7 +46,9 @@ class Client(paho.Client):
         self.connect_timeout = CONNECT_TIMEOUT_SEC
         self.max_inflight_messages_set(0)  # who sends much counts for himself
         first, longest = (paced_retry(one) for one in _RECONNECT_SEC)
-        self.reconnect_delay_set(first, longest)  # type: ignore[arg-type]  # takes fractions too
+        # paho declares whole seconds, but only doubles, compares and waits for them: tests of
+        # reconnection count on a fifth of a second.
+        self.reconnect_delay_set(first, longest)  # type: ignore[arg-type]
         self._log_in(known)
         if known.tls:
             self._trust(known)

@@ -108,7 +108,7 @@ class Hearing:
         client.subscribe((every_worker(self._realm), 1))
 
     def _on_answer(self, *_: Any) -> None:
-        self._last = time.monotonic()  # a broker that sends the words later has the pause for it
+        self._last = time.monotonic()  # MQTT promises no order: late words have the pause to come
         self._ready.set()
 
     def _on_disconnect(self, *_: Any) -> None:

@@ -18,8 +18,8 @@ from tests.support.watching import MAM
 
 pytestmark = pytest.mark.timeout(300)
 
-#: Short enough to be waited for, and long enough for a busy machine: whoever renews nothing for
-#: four fifths of it ends its attempt.
+#: Short, because the test waits for it to expire. A worker ends its attempt after 80 % of it
+#: without a renewal, so a stall of more than six seconds fails the test.
 _LEASE_SEC = 8.0
 #: Works until it is told, with a patience that no lease has.
 _UNTIL_TOLD = "while [ ! -e go ]; do sleep 0.1; done; echo done"
