@@ -71,7 +71,9 @@ class Terminal:
         """As terminals do it: in brackets, without the controls that a keyboard could have sent."""
         kept = "".join(one for one in text if one >= " " and one != "\x7f")
         data = b"\x1b[200~" + kept.encode("utf-8", "surrogatepass") + b"\x1b[201~"
-        self._tmux("send-keys", "-t", "=terminal:", "-H", *(f"{byte:02x}" for byte in data))
+        for at in range(0, len(data), 500):  # a command has its greatest length
+            codes = (f"{byte:02x}" for byte in data[at : at + 500])
+            self._tmux("send-keys", "-t", "=terminal:", "-H", *codes)
         time.sleep(PACE_SEC)
 
     def run(self, command: str) -> None:

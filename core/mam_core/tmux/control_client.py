@@ -39,7 +39,10 @@ class Chain(NamedTuple):
 
 
 class ControlClient:
-    """Attached, read-only, without the panes' output; its size counts for nothing.
+    """Attached, without the panes' output; its size counts for nothing.
+
+    Not read-only, though it only reads: since tmux 3.7 nobody can send keys by a command to a
+    session in which such a client is the last one that came.
 
     After any failure it is of no more use and is to be closed: replies are told apart
     by their order alone.
@@ -48,7 +51,7 @@ class ControlClient:
     def __init__(self, address: Address, limit_sec: float, beside: str | None = None) -> None:
         """`beside` is a pane whose session it goes to; else to the one that was used last."""
         argv = [program(), "-u", "-N", *address.words, "-C"]
-        argv += ["attach-session", "-E", "-f", "read-only,ignore-size,no-output"]
+        argv += ["attach-session", "-E", "-f", "ignore-size,no-output"]
         argv += ["-t", checked_pane(beside)] if beside is not None else []
         try:
             self._process = subprocess.Popen(

@@ -31,6 +31,9 @@ _KEY = re.compile(
 )
 
 
+#: A server that knows neither ``paste-buffer -S`` nor a client that may only read.
+_BEFORE_3_7 = r"#{m/r:^3\.[2-6]([^0-9]|$),#{version}}"
+
 _DONE = "done"
 
 
@@ -65,7 +68,8 @@ class PaneHand:
         name = f"mam-{secrets.token_hex(8)}"
         load = ("load-buffer", "-b", name, "-", ";")
         try:
-            self._act(f"paste-buffer -d -p -r -b {name} -t {self.pane_id}", load, text)
+            # Newer servers rewrite control characters, unless -S says not to.
+            self._act("paste-buffer -d -p -r", "-S", f"-b {name}", load, text)
         except TmuxFailed:
             with suppress(TmuxFailed):  # it may never have got there
                 ask(self._address, "delete-buffer", "-b", name)
@@ -75,7 +79,9 @@ class PaneHand:
         """One key by tmux's name for it, for example ``Enter``, ``Escape`` or ``C-c``."""
         if not _KEY.fullmatch(key):
             raise TmuxFailed(f"{key!r} is no key")
-        self._act(f"send-keys -t {self.pane_id} -- {shlex.quote(key)}")
+        # Newer servers refuse a key where somebody is attached to look on only. With -c it is
+        # a key of another client, and of none where no client has that name.
+        self._act("send-keys", "-c mam-nobody", f"-- {shlex.quote(key)}")
 
     def label(
         self,
@@ -86,15 +92,27 @@ class PaneHand:
         if words := label_words(self.pane_id, job_id, attempt, title):
             ask(self._address, *words)
 
-    def _act(self, command: str, before: Sequence[str] = (), stdin: bytes = b"") -> None:
+    def _act(
+        self,
+        command: str,
+        since_3_7: str,
+        arguments: str,
+        before: Sequence[str] = (),
+        stdin: bytes = b"",
+    ) -> None:
         """A command for the pane, if its process lives, in one step with the look at that.
+
+        `since_3_7` are flags that older servers do not know.
 
         tmux 3.3 crashes, and every session with it, when a dead pane is pasted into.
         Whoever scrolls in the pane has it in copy mode, which swallows keys and takes
         a paste without its brackets: so that is left first.
         """
         lives = f"#{{==:#{{pane_id}} #{{pane_dead}},{self.pane_id} 0}}"
-        act = f"copy-mode -q -t {self.pane_id} ; {command} ; display-message -p {_DONE}"
+        old = f"{command} -t {self.pane_id} {arguments}"
+        new = f"{command} {since_3_7} -t {self.pane_id} {arguments}"
+        choice = shlex.join(("if-shell", "-F", _BEFORE_3_7, old, new))
+        act = f"copy-mode -q -t {self.pane_id} ; {choice} ; display-message -p {_DONE}"
         words = ("if-shell", "-F", "-t", self.pane_id, lives, act)
         if ask(self._address, *before, *words, stdin=stdin).strip() != _DONE.encode():
             raise TmuxFailed(f"pane {self.pane_id} is gone, or its process has ended")

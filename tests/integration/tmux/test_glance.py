@@ -105,7 +105,7 @@ def test_it_resizes_nothing_and_gets_no_output(
     pane = spawn("x")
     glance.panes()
     flags = tmux(server.socket, "list-clients", "-F", "#{client_flags}")
-    assert {"read-only", "ignore-size", "no-output", "control-mode"} <= set(flags.split(","))
+    assert {"ignore-size", "no-output", "control-mode"} <= set(flags.split(","))
     assert (glance.panes()[0].width, glance.panes()[0].height) == (pane.width, pane.height)
 
 

@@ -126,6 +126,19 @@ def test_a_pane_in_which_somebody_scrolls_still_gets_its_keys(
     assert receiver.got(17) == b"\x1b[200~text\x1b[201~\r"
 
 
+def test_somebody_who_only_looks_on_keeps_no_key_away(
+    receiver: Receiver, server: TmuxServer
+) -> None:
+    hand = receiver.start()
+    look_on = ["tmux", "-L", server.socket, "-C", "attach-session", "-r", "-t", "=receiver:"]
+    flags = ("list-clients", "-F", "#{client_flags}")
+    with subprocess.Popen(look_on, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL):
+        eventually(lambda: "read-only" in tmux(server.socket, *flags), "somebody looks on")
+        hand.paste(b"text")
+        hand.press("Enter")
+        assert receiver.got(17) == b"\x1b[200~text\x1b[201~\r"
+
+
 def test_a_dead_pane_takes_nothing_and_says_so(
     spawn: Spawn,
     server: TmuxServer,
