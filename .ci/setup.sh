@@ -185,6 +185,7 @@ make_venv() (
         say "uv could not do it; trying pip, which may take a minute"
         quietly by_pip "${locks[@]}" || give_up "could not install the packages"
     fi
+    quietly paths_in_ascii || give_up "could not finish $VENV"
     # Byte code for the first start, which would otherwise compile all that it imports.
     progress "compiling byte code"
     "$VENV/bin/python" -I -m compileall -qq -j 0 "$VENV/lib" "$ROOT/core/mam_core" "$ROOT/tui/mam_tui"
@@ -195,11 +196,26 @@ make_venv() (
     } 2>&1) || give_up "could not finish $VENV"
 ) </dev/null >&2
 
+# The way to our code, readable in every locale: where Python 3.11 and 3.12 cannot read a .pth file,
+# they do not start.
+paths_in_ascii() {
+    "$python" -I -c 'import sys
+for path in sys.argv[1:]:
+    with open(path, "rb") as file:
+        lines = file.read().splitlines()
+    with open(path, "w", encoding="ascii") as file:
+        for line in lines:
+            code = f"import os, sys; sys.path.append(os.fsdecode({line!r}))"
+            print(line.decode() if line.isascii() else code, file=file)' \
+        "$VENV"/lib/python*/site-packages/_mam_console.pth
+}
+
 # A clone that cannot be written to keeps no byte code beside its sources.
 keep_byte_code_here() {
-    "$VENV/bin/python" -I -c 'import sys, sysconfig
-with open(sysconfig.get_path("purelib") + "/byte_code.pth", "w") as file:
-    print(f"import sys; sys.pycache_prefix = {sys.argv[1]!r}", file=file)' "$VENV/byte-code"
+    "$VENV/bin/python" -I -c 'import os, sys, sysconfig
+with open(sysconfig.get_path("purelib") + "/byte_code.pth", "w", encoding="ascii") as file:
+    place = os.fsencode(sys.argv[1])
+    print(f"import os, sys; sys.pycache_prefix = os.fsdecode({place!r})", file=file)' "$VENV/byte-code"
 }
 
 # Installs Debian packages where we may (as root), quietly; false where we may not.

@@ -43,7 +43,7 @@ case "${0##*/} $*" in
         [[ $TROUBLE != old ]] || exit 1
         [[ $TROUBLE != no-venv ]] || { echo "venv is missing" >&2; exit 1; }
         echo "$0" ;;
-    *fcntl*) exec "REAL" "$@" ;;
+    *fcntl* | *_mam_console.pth*) exec "REAL" "$@" ;;
     *-IV*) echo "Python 3.11.99" ;;
     *"-m venv"*)
         [[ $TROUBLE != full ]] || { echo "Error: [Errno 28] No space left on device" >&2; exit 1; }
@@ -268,6 +268,28 @@ class TestSomethingIsBroken:
         clone.runs()
         clone.root = clone.root.rename(clone.root.with_name("moved"))
         assert f"1/4 making an environment with Python 3.11.99 in {clone.venv}" in clone.runs()
+
+    def test_the_way_to_our_code_has_an_umlaut_and_the_locale_has_none(
+        self, tmp_path: Path
+    ) -> None:
+        """Python 3.11 would read it as ASCII, fail, and not start."""
+        clone = Clone(tmp_path / "mein Büro", tmp_path / "machine")
+        clone.use_real_python()
+        (clone.root / "code").mkdir()
+        (clone.root / "code/probe.py").touch()
+        made = clone.ask(
+            'python=python3; python3 -m venv --without-pip "$VENV"\n'
+            'for site in "$VENV"/lib/python*/site-packages; do\n'
+            '    printf "%s\\n" "$ROOT/code" >"$site/_mam_console.pth"\n'
+            "done\n"
+            "paths_in_ascii && keep_byte_code_here"
+        )
+        assert made.returncode == 0, made.stderr
+        program = "import probe; print(ascii(probe.__cached__))"
+        for locale in ("C", "C.UTF-8"):
+            told = clone(str(clone.venv / "bin/python"), "-c", program, LC_ALL=locale)
+            assert told.stderr == ""
+            assert "mein B\\xfcro/.venv/byte-code/" in told.stdout
 
     def test_a_set_up_is_killed(self, clone: Clone) -> None:
         start = subprocess.Popen(
