@@ -104,9 +104,9 @@ _INVISIBLE = frozenset(
     | {*range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0)}
 )
 
-# They only choose between a plain and a coloured picture, and terminals disagree about the width
-# of the picture that they follow.
-_PICTURE_STYLE = frozenset([0xFE0E, 0xFE0F])
+# They only choose the colours of a picture (plain or not, the tone of a skin), and terminals
+# disagree about the width of the picture that they follow.
+_PICTURE_STYLE = frozenset({0xFE0E, 0xFE0F, *range(0x1F3FB, 0x1F400)})
 
 # Vowels and finals of Hangul as macOS writes file names: they join the letter before them.
 _JOINING_JAMO = frozenset({*range(0x1161, 0x1200), *range(0xD7B0, 0xD7C7), *range(0xD7CB, 0xD7FC)})

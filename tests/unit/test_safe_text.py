@@ -105,6 +105,7 @@ def test_json_of_others_is_made_harmless_and_means_the_same(value: Any) -> None:
         ("private \ue000", r"private \ue000"),
         ("한국어 日本語 עברית ไทย", "한국어 日本語 עברית ไทย"),
         ("warning \u26a0\ufe0f", "warning \u26a0"),
+        ("agreed 👍\U0001f3fd", "agreed 👍"),
         ("no-break\u00a0space", "no-break\u00a0space"),
     ],
 )
