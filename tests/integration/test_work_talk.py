@@ -16,7 +16,7 @@ import pytest
 
 from mam_core.messages import MessageKind, Stage
 from mam_core.records import MAX_PROMPT_BYTES, Job, Reason, Status
-from tests.support.patience import PATIENCE_SEC, eventually
+from tests.support.patience import eventually
 from tests.support.recordings import SAMPLES
 from tests.support.supervision import end_surely
 from tests.support.working import Workshop, workshop
@@ -120,7 +120,7 @@ def test_a_permission_is_asked_for_and_answered(
         assert "print(6*7)" in question["detail"], "what would be done, not how it is described"
         assert "print(6*7)" in question["data"]["input"]["command"]
         with shop.mam("answer", job_id, answer) as command:
-            assert command.process.wait(PATIENCE_SEC) == 0
+            assert command.code() == 0, (command.err, shop.told(job_id))
         assert receipt(shop, job_id).startswith("accepted")
         job = ended(shop, job_id)
     assert (job.status, job.reason) == (Status.COMPLETED, None)

@@ -54,6 +54,10 @@ def hear(dialogue: ClaudeDialogue, *entries: dict[str, Any]) -> list[Happening]:
     return [found for line in lines for found in dialogue.feed(line)]
 
 
+def states(happened: list[Happening]) -> list[str]:
+    return [str(one.data["state"]) for one in happened if one.kind is Kind.STATE]
+
+
 def a_question(request_id: str, tool: str = "Bash", **given: Any) -> dict[str, Any]:
     request = {**QUESTION["request"], "tool_name": tool, "input": given or {"command": "make"}}
     request["tool_use_id"] = f"use-{request_id}"
@@ -92,34 +96,42 @@ class TestTheRecording:
         ]
         assert not waits(dialogue)
         assert dialogue.receipts() == [Receipt(1, Stage.SUBMITTED, "allow")]
-        hear(dialogue, *RECORDED[at + 1 : RESULTS[0] + 1])
+        happened += hear(dialogue, *RECORDED[at + 1 : RESULTS[0] + 1])
         assert dialogue.receipts() == [Receipt(1, Stage.ACCEPTED, "the agent went on")]
 
         dialogue.offer(message(MessageKind.SAY, "plain", 2))
         assert spoken(dialogue)[0]["message"]["content"] == [{"type": "text", "text": "plain"}]
-        hear(dialogue, *RECORDED[RESULTS[0] + 1 : RESULTS[1] + 1])
+        happened += hear(dialogue, *RECORDED[RESULTS[0] + 1 : RESULTS[1] + 1])
         assert dialogue.receipts() == [
             Receipt(2, Stage.SUBMITTED),
             Receipt(2, Stage.ACCEPTED, "a turn began"),
         ]
 
         dialogue.offer(message(MessageKind.SAY, "slow", 3))
-        hear(dialogue, RECORDED[RESULTS[1] + 1])
+        happened += hear(dialogue, RECORDED[RESULTS[1] + 1])
         dialogue.offer(message(MessageKind.INTERRUPT, n=4))
         said = spoken(dialogue)[-1]
         assert said["request"] == {"subtype": "interrupt"}
         taken = json.loads(json.dumps(RECORDED[RESULTS[1] + 2]))
         assert taken["type"] == "control_response"
         taken["response"]["request_id"] = said["request_id"]
-        hear(dialogue, taken, *RECORDED[RESULTS[1] + 3 :])
+        happened += hear(dialogue, taken, *RECORDED[RESULTS[1] + 3 :])
         assert dialogue.receipts()[-1] == Receipt(4, Stage.ACCEPTED, "the agent stopped its turn")
         outcome = dialogue.end(1, None)
         assert (outcome.ok, outcome.reason) == (False, Reason.AGENT)
         assert outcome.tokens.input == 3690, "of all turns"
-        states = [str(one.sign.state) for one in dialogue.news()]
-        turns = ["working", "idle"] * 2 + ["working", "idle"]
-        assert states == ["working", "waiting", *turns]
+        assert states(happened) == ["working", "waiting"] + ["working", "idle"] * 3
         assert dialogue.news() == []
+
+    def test_a_state_is_told_before_the_question_that_follows_it(self) -> None:
+        """A worker that is kept waiting reads both at once; told later, the state of the line
+        before would say that the question is settled, and nobody could answer it."""
+        dialogue = a_dialogue()
+        at = RECORDED.index(QUESTION)
+        lines = b"".join(json.dumps(entry).encode() + b"\n" for entry in RECORDED[: at + 1])
+        order = [one for one in dialogue.feed(lines) if one.kind in (Kind.STATE, Kind.QUESTION)]
+        assert [one.kind for one in order] == [Kind.STATE, Kind.QUESTION, Kind.STATE]
+        assert states(order) == ["working", "waiting"]
 
     def test_the_event_of_a_question_says_what_would_be_done(self) -> None:
         """Without keys and places (G23)."""
@@ -128,8 +140,8 @@ class TestTheRecording:
             "command": "curl -H 'token: abcdef123456' /srv/ann/x/run.sh",
             "timeout": 5,
         }
-        (happening,) = hear(dialogue, a_question("q-1", **given))
-        event = told(happening)
+        question, _ = hear(dialogue, a_question("q-1", **given))
+        event = told(question)
         assert event is not None
         assert event.name == "permission_required"
         assert event.data["question"] == "q-1"
@@ -219,9 +231,9 @@ class TestAnswers:
     def test_a_withdrawn_question_is_open_no_more(self) -> None:
         dialogue = a_dialogue()
         hear(dialogue, a_question("q-1"))
-        hear(dialogue, {"type": "control_cancel_request", "request_id": "q-1"})
+        happened = hear(dialogue, {"type": "control_cancel_request", "request_id": "q-1"})
         assert not dialogue.waits_for_person
-        assert [one.more.get("settled") for one in dialogue.news()] == [None, "q-1"]
+        assert [one.data.get("settled") for one in happened] == [None, "q-1"]
         dialogue.offer(answer("y", to="q-1"))
         assert dialogue.receipts()[-1].stage is Stage.REFUSED
 

@@ -193,9 +193,7 @@ class Tending:
         self._patience.wait_for_person(now, dialogue.waits_for_person)
         if dialogue.is_resting:
             self._patience.sign_of_life(now)
-        for sign, more in dialogue.news():
-            event = Told(EventName.STATE, sign.words, {**sign.to_dict(), **more}, urgent=True)
-            self._tell(*self._pace.offer(event, now))
+        self._consider(dialogue.news())
         if dialogue.may_hang_up(now):
             running.hang_up()
 

@@ -6,19 +6,10 @@ that every step can be replayed from a recording.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
-from mam_core.agents.signs import Sign
-from mam_core.agents.streams.base import StreamParser
+from mam_core.agents.streams.base import Happening, StreamParser
 from mam_core.messages import Message, Receipt
-
-
-class News(NamedTuple):
-    """The agent's state has changed, or a question was settled: for an event of its own."""
-
-    sign: Sign
-    more: Mapping[str, Any]  #: `settled`: the question that is no longer open, and by whom
 
 
 class Dialogue(StreamParser, Protocol):
@@ -39,8 +30,8 @@ class Dialogue(StreamParser, Protocol):
     def receipts(self) -> list[Receipt]:
         """What became known about messages, since the last call."""
 
-    def news(self) -> list[News]:
-        """The same about its state."""
+    def news(self) -> list[Happening]:
+        """How its state changed by what was said to it, since the last call."""
 
     @property
     def waits_for_person(self) -> bool:

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mam_core.agents.dialogue.base import News
 from mam_core.agents.dialogue.questions import Question, asked
 from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.agents.streams.base import Happening, Kind
@@ -48,7 +47,7 @@ class ClaudeDialogue(ClaudeStream):
         super().__init__(*args, **named)
         self._spoken = bytearray()
         self._receipts: list[Receipt] = []
-        self._news: list[News] = []
+        self._news: list[Happening] = []
         self._state: AgentState | None = None
         self._questions: dict[str, Question] = {}
         self._answers: list[int] = []  #: written, and not shown to be taken
@@ -146,6 +145,11 @@ class ClaudeDialogue(ClaudeStream):
     # -- what it says ------------------------------------------------------------------------
 
     def read(self, entry: Mapping[str, Any]) -> Iterable[Happening]:
+        """With each line what it says of the state: of many lines at once, a question of a later
+        one is not told before the state of an earlier one, which would settle it."""
+        return [*self._read(entry), *self.news()]
+
+    def _read(self, entry: Mapping[str, Any]) -> Iterable[Happening]:
         self._quiet_since = None
         self._confirm_answers("the agent went on")
         kind = entry.get("type")
@@ -226,7 +230,7 @@ class ClaudeDialogue(ClaudeStream):
         told, self._receipts = self._receipts, []
         return told
 
-    def news(self) -> list[News]:
+    def news(self) -> list[Happening]:
         told, self._news = self._news, []
         return told
 
@@ -287,7 +291,7 @@ class ClaudeDialogue(ClaudeStream):
         self._state = state
         at = self.evidence.now()
         sign = Sign(state, Channel.STREAM, rule, at, short(words), turn_over, failed)
-        self._news.append(News(sign, more))
+        self._news.append(Happening(Kind.STATE, sign.words, {**sign.to_dict(), **more}))
 
 
 def _id(entry: Mapping[str, Any]) -> str:

@@ -34,6 +34,7 @@ class Kind(StrEnum):
     RESULT = "result"  #: its last word on a turn: data has ok
     THINKING = "thinking"  #: activity only
     PARTIAL = "partial"  #: activity only: a piece of a text that comes whole later
+    STATE = "state"  #: it works, waits or rests from now on, or a question was settled
     LOG = "log"
 
 

@@ -48,6 +48,8 @@ def told(happening: Happening) -> Told | None:
         return Told(EventName.PROGRESS, detail, {"retry": dict(data)})
     if kind is Kind.QUESTION:
         return _question(detail, data)
+    if kind is Kind.STATE:
+        return Told(EventName.STATE, detail, data, urgent=True)
     if kind is Kind.DENIAL:
         return Told(EventName.LOG, detail, {"denied": short(data.get("tool", ""), 60)}, urgent=True)
     if kind is Kind.QUOTA:
