@@ -264,9 +264,12 @@ def _token(value: Any, now: float) -> str | None:
 
 
 def fresh_token() -> str:
+    """None begins with a dash: a command line would take it for an option."""
     import secrets
 
-    return secrets.token_urlsafe(32)
+    while (token := secrets.token_urlsafe(32)).startswith("-"):
+        pass
+    return token
 
 
 def _optional(check: Callable[[Any, float], Any]) -> Callable[[Any, float], Any]:
