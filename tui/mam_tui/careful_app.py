@@ -31,8 +31,10 @@ class CarefulApp(App[None]):
     """Knows nothing of jobs."""
 
     def __init__(self, *, ascii_only: bool = False) -> None:
-        # Without colours the terminal's own are left alone, instead of made grey.
-        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        if "NO_COLOR" in os.environ:
+            super().__init__(ansi_color=True)  # the terminal's own are left alone, not made grey
+        else:
+            super().__init__()
         self.ascii_only = ascii_only
         if ascii_only:
             self._filters.append(InAscii())

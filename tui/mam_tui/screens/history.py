@@ -224,12 +224,12 @@ class HistoryScreen(OnAJob):
 
     def lacks(self, name: str) -> str | None:
         """Why an action cannot be done to the row under the cursor; None when it can."""
-        if name in _NEED_A_JOB and not self.job_id:
-            return "there is no job here"
         if name in ("mark", "compare") and self.part is not Part.JOBS:
             return "jobs can be compared, and acts cannot"
         if name == "export" and self.part is not Part.JOBS:
             return "jobs can be exported, and acts cannot"
+        if name in _NEED_A_JOB and not self.job_id:
+            return "there is no job here"
         if name == "compare":
             return self._why_not_compare()
         if name in TO_ITS_AGENT:
