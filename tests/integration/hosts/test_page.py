@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,7 @@ import pytest
 from tests.support.brokers import server
 from tests.support.hosts import Host, two_hosts
 from tests.support.patience import eventually
-from tests.support.postgres import ROOT, Server, private_folder
+from tests.support.postgres import ROOT, Server, private_folder, program
 from tests.support.watching import running
 
 pytestmark = pytest.mark.timeout(300)
@@ -99,7 +100,7 @@ class Walk:
 
     def take(self, block: Block) -> None:
         text = block.text
-        for debian, ours in {**_USERS, "~/mam": str(ROOT)}.items():
+        for debian, ours in {**_USERS, "~/mam": shlex.quote(str(ROOT))}.items():
             text = text.replace(debian, ours)
         if self._database is not None and not self._database.has_tls:
             text = text.replace("sslmode=verify-full", "sslmode=disable")
@@ -187,13 +188,16 @@ class Walk:
 @pytest.fixture
 def walk(tmp_path: Path) -> Iterator[Walk]:
     server("mosquitto")
-    for program in ("openssl", "psql", "mosquitto_pub"):
-        if shutil.which(program) is None:
-            pytest.skip(f"the page needs {program}, which is not installed here")
+    if ROOT.is_relative_to("/srv"):
+        pytest.skip("each host of the page has a /srv of its own, which would hide this clone")
+    for needed in ("openssl", "mosquitto_pub"):
+        if shutil.which(needed) is None:
+            pytest.skip(f"the page needs {needed}, which is not installed here")
     with ExitStack() as up:
         hosts = [Furnished(*host) for host in up.enter_context(two_hosts())]
         (tmp_path / "bin").mkdir()
-        for name, text in _SHIMS.items():
+        postgres_programs = {name: f'exec "{program(name)}" "$@"' for name in ("psql", "createdb")}
+        for name, text in {**_SHIMS, **postgres_programs}.items():
             (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
             (tmp_path / "bin" / name).chmod(0o755)
         names = [f"{host.address} {host.name}\n" for host in hosts]

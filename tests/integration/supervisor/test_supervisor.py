@@ -78,7 +78,9 @@ class TestWhatTheAgentGets:
             held = {os.readlink(path).split(":")[0] for path in folder.iterdir()}
         finally:
             os.close(lock)
-        assert held == {"/dev/null", "socket", "pipe"}
+        # A new libffi, which is beneath ctypes, keeps the file open that it was loaded from.
+        others = {name for name in held if "/libffi.so" not in name}
+        assert others == {"/dev/null", "socket", "pipe"}
         assert os.readlink(f"/proc/{run.supervised.pid}/cwd") == "/"
 
     @WAYS
