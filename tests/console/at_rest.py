@@ -19,6 +19,7 @@ from textual.app import App
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 
+from mam_tui.careful_app import CarefulApp
 from mam_tui.history.reading import HistoryReader
 from mam_tui.rounds import Rounds
 
@@ -54,6 +55,8 @@ def is_at_rest(app: App[Any]) -> bool:
 
 def what_moves(app: App[Any]) -> str:
     """The first thing that is not over yet; nothing where the console is at rest."""
+    if isinstance(app, CarefulApp) and not app.key_queue.is_free:
+        return "a key is under way"
     for pump in _pumps(app):
         if not _waits_for_a_message(pump):
             return f"{pump!r} has a message, or is in a handler"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -231,6 +232,7 @@ def _one_failed_and_one_waits(path: str) -> tuple[str, str]:
         failed = add(registry, "Fail")
         registry.claim("tmux:c")
         waits = add(registry, "Wait")
+        time.sleep(0.01)  # the history is in the order of milliseconds
         registry.finish(failed, Status.ERROR, attempt=1, reason=Reason.EXIT)
     return failed, waits
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual import events
-from textual.widgets import Input
+from textual.widgets import Input, TextArea
 
 from mam_core.operations.outcome import Outcome
 from mam_core.registry import Registry
+from mam_tui import key_queue
 from mam_tui.desk import Desk
+from mam_tui.errands import ask
 from mam_tui.screens.confirm import Confirm
+from mam_tui.screens.forms.job_form import JobForm
+from mam_tui.screens.history import HistoryScreen
 from mam_tui.widgets.command_line import CommandLine
 from tests.console.board_story import Told, told
 from tests.console.story import summary
 
-KEYS = {":": "colon", "/": "slash"}
+KEYS = {":": "colon", "/": "slash", "\n": "enter"}
 
 
 def burst(seen: Told, letters: str) -> None:
@@ -47,6 +52,85 @@ async def test_a_question_that_is_left_at_once_is_left(tmp_path: Path) -> None:
             seen.app.pop_screen()
         await seen.pilot.pause()
         assert not seen.is_on(Confirm)
+
+
+async def settled(seen: Told) -> None:
+    """Every key was acted on."""
+    await seen.until(lambda: seen.app.key_queue.is_free, "all keys are done")
+    await seen.pilot.pause()
+
+
+def typed_in(seen: Told) -> list[str]:
+    """What stands in the box that has the focus."""
+    return [one.value for one in seen.app.screen.query(Input) if one.has_focus]
+
+
+@pytest.mark.parametrize(
+    ("letters", "view", "searched"),
+    [
+        ("7/flaky\n", "history", "flaky"),
+        ("8/x\n1/abc\n", "board", "abc"),
+        ("7/flaky\n1", "board", ""),
+    ],
+)
+async def test_letters_reach_the_view_that_the_first_one_opens(
+    tmp_path: Path, letters: str, view: str, searched: str
+) -> None:
+    async with told(tmp_path, [summary(1)]) as seen:
+        burst(seen, letters)
+        await settled(seen)
+        assert seen.app.views.name == view
+        board, history = seen.app.desk.board, seen.app.views.current
+        found = history.text if isinstance(history, HistoryScreen) else board.filter.text
+        assert found == searched
+
+
+@pytest.mark.parametrize("prompt", ["hello", "cyhello"])
+async def test_letters_reach_the_form_that_a_thread_prepares(tmp_path: Path, prompt: str) -> None:
+    async with told(tmp_path, [summary(1)]) as seen:
+        burst(seen, f"n{prompt}")
+        await settled(seen)
+        form = seen.app.screen
+        assert isinstance(form, JobForm)
+        assert [box.text for box in form.query(TextArea) if box.has_focus] == [prompt]
+
+
+async def test_what_was_pasted_keeps_its_place_among_the_keys(tmp_path: Path) -> None:
+    async with told(tmp_path, [summary(1)]) as seen:
+        burst(seen, "/a")
+        seen.app.post_message(events.Paste("bcd"))
+        burst(seen, "e")
+        await settled(seen)
+        assert typed_in(seen) == ["abcde"]
+
+
+async def test_a_thousand_keys_are_all_acted_on_in_their_order(tmp_path: Path) -> None:
+    text = "".join(chr(ord("a") + n % 26) for n in range(1000))
+    async with told(tmp_path, [summary(1)]) as seen:
+        burst(seen, f"/{text}")
+        await settled(seen)
+        assert typed_in(seen) == [text]
+
+
+async def test_the_way_out_waits_for_nothing(tmp_path: Path) -> None:
+    async with told(tmp_path, [summary(1)]) as seen:
+        burst(seen, "n" + "hello" * 100)
+        seen.app.post_message(events.Key("ctrl+q", None))
+        await seen.until(lambda: not seen.app.is_running, "the console is left")
+        assert not seen.app.desk.deeds
+
+
+async def test_a_question_that_never_ends_holds_no_key_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_queue, "_PATIENCE_SEC", 0.1)
+    over = threading.Event()
+    async with told(tmp_path, [summary(1)]) as seen:
+        seen.app.key_queue.hold()  # by a key before, which is not done
+        ask(seen.app, lambda _: over.wait(), lambda _: None, opens=True)
+        burst(seen, "j/a")
+        await seen.until(lambda: typed_in(seen) == ["a"], "the letter is there")
+        over.set()
 
 
 @pytest.mark.parametrize("line", [":copy", "/cyan"])

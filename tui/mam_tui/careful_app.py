@@ -1,7 +1,8 @@
 """What we do otherwise than any Textual app, whatever it shows.
 
-Words in notices are text and bounded; keys from before a question are no answers to it; a
-mistake of ours ends in a sentence; nothing is drawn for a screen that nobody sees.
+Words in notices are text and bounded; keys wait for the one before them, and those from before a
+question are no answers to it; a mistake of ours ends in a sentence; nothing is drawn for a screen
+that nobody sees.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from textual.screen import ModalScreen, Screen
 
 from mam_core.operations.crash import crashed
 from mam_core.safe_text import clip, safe
+from mam_tui.key_queue import KeyQueue
 from mam_tui.plain import InAscii
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class CarefulApp(App[None]):
         else:
             super().__init__()
         self.ascii_only = ascii_only
+        self.key_queue = KeyQueue(self, self._pass_event)
         if ascii_only:
             self._filters.append(InAscii())
 
@@ -46,6 +49,12 @@ class CarefulApp(App[None]):
         return super()._background_screens if isinstance(self.screen, ModalScreen) else []
 
     async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            await self.key_queue.put(event)
+        else:
+            await self._pass_event(event)
+
+    async def _pass_event(self, event: events.Event) -> None:
         """Keys that were pressed before a question was asked are no answers to it: on a busy
         machine they come when it stands there, and even from the screen below it."""
         if isinstance(event, events.Key):

@@ -49,8 +49,14 @@ def ask(
     question: Callable[[Registry], T],
     answered: Callable[[T], None],
     failed: Callable[[str], None] | None = None,
+    *,
+    opens: bool = False,
 ) -> None:
-    """Only a look; what goes wrong is told, or handed to `failed` as a sentence."""
+    """Only a look; what goes wrong is told, or handed to `failed` as a sentence.
+
+    `opens`: the answer opens a screen, and the keys that are typed meanwhile are for that.
+    """
+    release = console.key_queue.hold() if opens else None
 
     def go() -> None:
         try:
@@ -60,6 +66,8 @@ def ask(
             later(console, failed or partial(_warn, console), str(problem))
         else:
             later(console, answered, found)
+        if release is not None:
+            later(console, release)
 
     _start(go, "mam-question", daemon=True)
 

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input
 
 from mam_core.records import Status
 from mam_tui.actions import ACTIONS, Place, key_of, refusal, why_not
@@ -46,8 +45,7 @@ class JobScreen(Screen[str]):
             Binding(ACTIONS[name].key, f"act('{name}')", ACTIONS[name].words, id=name, show=False)
             for name in _ACTIONS
         ),
-        # Heard at once: the letters of `:copy`, typed ahead, would be keys of the job.
-        Binding("colon", "command", "command", id="command", show=False, priority=True),
+        Binding("colon", "command", "command", id="command", show=False),
     ]
 
     def __init__(self, board: BoardScreen, job_id: str, *, ascii_only: bool = False) -> None:
@@ -121,10 +119,6 @@ class JobScreen(Screen[str]):
             self._job_id = board[line + step].job_id
             self.panel.show(self._job_id)
             self.settle()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While a line is typed in, the key that opens one is a letter."""
-        return not (action == "command" and isinstance(self.focused, Input))
 
     def action_command(self) -> None:
         self._focused_before = self.focused

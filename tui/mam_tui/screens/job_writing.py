@@ -50,7 +50,7 @@ class JobWriting:
     def new(self) -> None:
         """The form; what was used last stands in it, or what the settings say."""
         config = self._console.desk.config
-        ask(self._console, lambda _: (choices(config), defaults_of(config)), self._form)
+        ask(self._console, lambda _: (choices(config), defaults_of(config)), self._form, opens=True)
 
     def _form(self, known: tuple[Sequence[Choice], Mapping[str, Any]]) -> None:
         agents, defaults = known
@@ -93,7 +93,7 @@ class JobWriting:
 
     def edit(self, job_id: str) -> None:
         """A pending job's contract, as it stands now."""
-        ask(self._console, lambda registry: registry.get(job_id), self._change)
+        ask(self._console, lambda registry: registry.get(job_id), self._change, opens=True)
 
     def _change(self, job: Job) -> None:
         before = as_texts(job)

@@ -36,7 +36,9 @@ class SessionActs:
         if job is not None:
             wish = wish._replace(label=job.agent_session, agent=job.agent)
         config = self._console.desk.config
-        ask(self._console, lambda _: choices(config), partial(self._form, wish, trouble))
+        ask(
+            self._console, lambda _: choices(config), partial(self._form, wish, trouble), opens=True
+        )
 
     def _form(self, wish: Wish, trouble: str, agents: Sequence[Choice]) -> None:
         board = self._console.desk.board

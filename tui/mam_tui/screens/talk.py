@@ -103,7 +103,7 @@ class Talk:
                 self._answer(job_id, reply)
 
         desk = console.desk
-        ask(console, lambda it: questions(it, desk.others, desk.panes, job_id), put)
+        ask(console, lambda it: questions(it, desk.others, desk.panes, job_id), put, opens=True)
 
     def _answer(self, job_id: str, reply: Reply) -> None:
         words = ["answer", job_id, *_as_words(reply.text)]

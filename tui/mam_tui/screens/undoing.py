@@ -45,7 +45,12 @@ class Undoing:
             self._say(f"there is nothing to clean: no job {what} has ended")
             return
         selection = Selection(tuple(row.job_id for row in ended))
-        ask(self._console, partial(clean, selection=selection, dry_run=True), self._really)
+        ask(
+            self._console,
+            partial(clean, selection=selection, dry_run=True),
+            self._really,
+            opens=True,
+        )
 
     def _really(self, found: Cleaned) -> None:
         ids, kept = found.job_ids, [one.message for one in found.outcomes if not one.ok]

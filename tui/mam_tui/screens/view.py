@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input
 
 from mam_tui.actions import ACTIONS, UNBOUND, Action, Place, key_of, why_not
 from mam_tui.commands import Command
@@ -22,11 +21,6 @@ if TYPE_CHECKING:
     from mam_tui.travel.step import Step
 
 
-#: They open a line that is typed in. Their keys are heard at once: the letters of `/copy`, typed
-#: ahead on a busy machine, would be keys of the view, and `c` and `y` would cancel a job.
-_OPEN_A_LINE = ("filter", "command")
-
-
 def bindings(places: Collection[Place], borrowed: Collection[str] = ()) -> list[BindingType]:
     """The keys of a view: of the actions of its places, and of those that it borrows by name."""
     return [
@@ -36,7 +30,6 @@ def bindings(places: Collection[Place], borrowed: Collection[str] = ()) -> list[
             action.words,
             id=action.name,
             show=False,
-            priority=action.name in _OPEN_A_LINE,
         )
         for action in ACTIONS.values()
         if action.place in places or action.name in borrowed
@@ -122,11 +115,6 @@ class View(Screen[None]):
     def lacks(self, name: str) -> str | None:
         """Why an action cannot be done now; None when it can."""
         return why_not(ACTIONS[name], self.desk)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While a line is typed in, the keys that open one are letters."""
-        opens = action == "act" and parameters[:1] and parameters[0] in _OPEN_A_LINE
-        return not (opens and isinstance(self.focused, Input))
 
     def action_act(self, name: str) -> None:
         """An action by its name: from a key, the palette or the ``:`` line."""
