@@ -31,6 +31,7 @@ from mam_tui.app import Console
 from mam_tui.arrivals import Loaded
 from mam_tui.desk import Deed
 from mam_tui.plain import usual_theme
+from mam_tui.screens.attention import AttentionScreen
 from mam_tui.screens.compare import CompareScreen
 from mam_tui.screens.fleet import FleetScreen
 from mam_tui.screens.graph import GraphScreen
@@ -466,6 +467,8 @@ def _looks(screen: Screen[Any]) -> bool:
         return is_asked or not screen.times_made
     if isinstance(screen, GroupsScreen):
         return screen._seen is None
+    if isinstance(screen, AttentionScreen):
+        return screen._rest is not None or screen._reading.is_reading
     if isinstance(screen, TimedView):
         return screen.is_waiting
     if isinstance(screen, HistoryScreen):

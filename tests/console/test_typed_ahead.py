@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from pathlib import Path
@@ -56,6 +57,7 @@ async def test_a_question_that_is_left_at_once_is_left(tmp_path: Path) -> None:
 
 async def settled(seen: Told) -> None:
     """Every key was acted on."""
+    await asyncio.sleep(0)  # they are in the queue of the app, which hands them to that of the keys
     await seen.until(lambda: seen.app.key_queue.is_free, "all keys are done")
     await seen.pilot.pause()
 

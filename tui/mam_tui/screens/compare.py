@@ -160,7 +160,8 @@ class CompareScreen(Screen[None]):
     def on_compare_screen_answered(self, event: Answered) -> None:
         event.stop()
         answer = event.answer
-        if self._asking.takes(answer.ticket):
+        is_left = not self.query(TwoSides)  # its parts go first
+        if self._asking.takes(answer.ticket) and not is_left:
             self._show(answer.content or {}, answer.trouble)
 
     def _show(self, parts: Mapping[str, list[Pair]], why: str = "") -> None:

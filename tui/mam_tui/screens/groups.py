@@ -107,7 +107,7 @@ class GroupsScreen(View):
 
     def on_groups_screen_looked(self, event: Looked) -> None:
         event.stop()
-        if not self.is_attached or self.console.standing().paused is not None:
+        if not self.is_whole or self.console.standing().paused is not None:
             return
         if event.look.trouble and self._seen is not None:
             self._seen = self._seen._replace(trouble=event.look.trouble)

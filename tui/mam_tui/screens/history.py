@@ -161,7 +161,7 @@ class HistoryScreen(OnAJob):
 
     def on_history_screen_read(self, event: Read) -> None:
         event.stop()
-        if not self.is_attached:
+        if not self.is_whole:
             return
         if isinstance(event.what, Progress):
             self._progress = event.what

@@ -56,8 +56,8 @@ class Page(Dialog[None]):
         )
 
     def _show(self, lines: Sequence[str]) -> None:
-        if self.is_attached:
-            self.query_one(Static).update(Text("\n".join(map(one_line, lines))))
+        for shown in self.query(Static):  # none, once the page is being left
+            shown.update(Text("\n".join(map(one_line, lines))))
 
     def action_leave(self) -> None:
         self.dismiss()

@@ -69,8 +69,8 @@ class View(Screen[None]):
     @property
     def is_whole(self) -> bool:
         """Its parts are there. Before that nobody need tell it anything: it looks at everything
-        when it opens."""
-        return self.is_mounted and self.is_attached
+        when it opens. When the console is left they go one by one."""
+        return self.app.is_running and self.is_mounted and self.is_attached
 
     @property
     def is_seen(self) -> bool:
