@@ -15,7 +15,7 @@ import pytest
 from mam_core.operations.clean import Selection, clean
 from mam_core.records import Reason, Status
 from mam_core.wiring import open_registry
-from tests.support.working import Workshop
+from tests.support.working import LABEL, Workshop
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux")
 
@@ -97,7 +97,7 @@ def test_a_retried_a_cancelled_and_a_cleaned_job_remove_nothing_of_a_live_one(
     """N15, AP-2: they share a folder, and a live one has its checkpoint there."""
     good = shop.agent("good", "behaves")
     live = shop.add(good, "live", expected_artifacts=["checkpoint_live.json"])
-    assert shop.registry.claim("bench") is not None
+    assert shop.registry.claim(LABEL) is not None
     checkpoint = shop.workdir / "checkpoint_live.json"
     checkpoint.write_text("{}")
     others = [shop.add(good, f"other {n}") for n in range(3)]
@@ -149,7 +149,7 @@ def test_counts_go_by_type_and_not_by_lines(shop: Workshop) -> None:
     shop.set_nothing()
     good = shop.agent("good", "behaves")
     job_id = shop.add(good)
-    claimed = shop.registry.claim("bench")
+    claimed = shop.registry.claim(LABEL)
     assert claimed is not None
     details = ["a\nb\nc", "\u2028\u2029\x85", "x" * 3000, "", "\r\n", "é" * 50]
     for detail in details:
@@ -191,7 +191,7 @@ def test_the_same_protection_without_pueue_mise_and_systemd(shop: Workshop, tmp_
             timeout=120,
         )
 
-    worked = mam("work", "--label", "bench", "--agents", agent, "--drain")
+    worked = mam("work", "--label", LABEL, "--agents", agent, "--drain")
     assert worked.returncode == 0, worked.stderr
     assert shop.job(job_id).status is Status.COMPLETED
     audited = mam("audit")

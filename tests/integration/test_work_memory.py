@@ -13,7 +13,7 @@ from mam_core.record_parts import MemoryCap
 from mam_core.records import Reason, Status
 from mam_core.work.caps import Caps, Means
 from mam_core.work.launch import HEADROOM
-from tests.support.working import Workshop
+from tests.support.working import LABEL, Workshop
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux")
 
@@ -94,7 +94,7 @@ def test_n8_a_scope_is_made_around_the_supervisor_and_said_to_hold_only_when_it_
 def test_fault45_why_says_what_holds_a_running_job(shop: Workshop) -> None:
     capped = shop.add(shop.agent("sleeper", "hangs"), memory_max=64 * MIB)
     free = shop.add("sleeper")
-    shop.registry.claim("bench", cap_of=Caps(Means.CGROUP).of)
-    shop.registry.claim("bench", cap_of=Caps(Means.CGROUP).of)
+    shop.registry.claim(LABEL, cap_of=Caps(Means.CGROUP).of)
+    shop.registry.claim(LABEL, cap_of=Caps(Means.CGROUP).of)
     assert why(shop.registry, capped).sentences[-1] == "its memory: 64 MiB, by a cgroup"
     assert why(shop.registry, free).sentences[-1] == "its memory: no cap"

@@ -137,9 +137,12 @@ def options_of_worker(command: list[str]) -> dict[str, str] | None:
 
 
 def registry_of_worker(pid: int, options: Mapping[str, str]) -> str | None:
-    """The real path of the registry that a worker serves; None where that cannot be said."""
+    """The real path of the registry that a worker serves, empty for one that has ended; None where
+    that cannot be said."""
     try:
         cwd = os.readlink(f"/proc/{pid}/cwd")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
     except OSError:
         return None
     environ = {REGISTRY_VARIABLE: variables_of(pid).get(REGISTRY_VARIABLE, "")}

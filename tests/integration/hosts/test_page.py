@@ -175,7 +175,7 @@ class Walk:
         """Valid as it stands; then one of the three, in Mosquitto's place, which has gone."""
         program = server("nats").find()
         assert program is not None
-        self._run("oak", script.replace("nats-server", program.path))
+        self._run("oak", script.replace("nats-server", shlex.quote(program.path)))
         place = self._root / "oak" / path.removeprefix("/srv/")
         text = re.sub(r"^cluster \{.*?^\}\n", "", place.read_text(), flags=re.DOTALL | re.MULTILINE)
         for host in self._hosts:
