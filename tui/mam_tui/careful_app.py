@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -20,10 +21,13 @@ from mam_core.operations.crash import crashed
 from mam_core.safe_text import clip, safe
 from mam_tui.key_queue import KeyQueue
 from mam_tui.plain import InAscii
+from mam_tui.soon import soon
 
 if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
 
+#: Textual's timer has rung by then, if it does at all.
+_RESIZE_SEC = 0.1
 #: Of one notice; what is longer stands in the log of deeds.
 _NOTICE_LINES = 20
 _NOTICE_CELLS = 500
@@ -53,6 +57,16 @@ class CarefulApp(App[None]):
             await self.key_queue.put(event)
         else:
             await self._pass_event(event)
+        if isinstance(event, events.Resize):
+            soon(self, _RESIZE_SEC, partial(self._bring_size, event))
+
+    def _bring_size(self, event: events.Resize) -> None:
+        """Textual brings a new size to the screens by a timer, which may never ring (see `soon`);
+        there is no public door to what it has not brought."""
+        if self._resize_event is event:
+            self._resize_event = None
+            for screen in (self.screen, *self._background_screens):
+                screen.post_message(event)
 
     async def _pass_event(self, event: events.Event) -> None:
         """Keys that were pressed before a question was asked are no answers to it: on a busy
