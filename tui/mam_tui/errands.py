@@ -66,8 +66,9 @@ def ask(
             later(console, failed or partial(_warn, console), str(problem))
         else:
             later(console, answered, found)
-        if release is not None:
-            later(console, release)
+        finally:
+            if release is not None:
+                later(console, release)
 
     _start(go, "mam-question", daemon=True)
 
