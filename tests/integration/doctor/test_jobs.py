@@ -183,14 +183,14 @@ class TestLeftProcesses:
 class TestNobodyServes:
     def test_the_line_that_would_serve_it_is_said(self, shop: Clinic) -> None:
         agent = shop.agent("good", "behaves")
-        shop.add(agent, agent_session="tmux:a")
-        shop.add(agent, "another", agent_session="tmux:a")
-        finding = shop.only("tmux:a")
+        shop.add(agent, agent_session=f"tmux:{LABEL}")
+        shop.add(agent, "another", agent_session=f"tmux:{LABEL}")
+        finding = shop.only(f"tmux:{LABEL}")
         assert finding.severity is Severity.NOTE
         assert finding.words.startswith("2 jobs of agent good wait")
-        assert finding.words.endswith("mam spawn --agent-session tmux:a --agent good")
+        assert finding.words.endswith(f"mam spawn --agent-session tmux:{LABEL} --agent good")
         assert shop.say("doctor").code == 0
-        shop.spawn("a", agent)
+        shop.spawn(LABEL, agent)
         shop.until_well()
 
     def test_a_worker_outside_of_tmux_is_enough(self, shop: Clinic) -> None:
