@@ -16,7 +16,7 @@ from mam_core.operations.outcome import Outcome
 from mam_core.registry import Registry
 from mam_tui import key_queue
 from mam_tui.desk import Desk
-from mam_tui.errands import ask
+from mam_tui.screens import job_writing
 from mam_tui.screens.confirm import Confirm
 from mam_tui.screens.forms.job_form import JobForm
 from mam_tui.screens.history import HistoryScreen
@@ -125,14 +125,22 @@ async def test_the_way_out_waits_for_nothing(tmp_path: Path) -> None:
 async def test_a_question_that_never_ends_holds_no_key_for_good(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_queue, "_PATIENCE_SEC", 0.1)
+    """The form of `n` is prepared by a thread, which hangs."""
     over = threading.Event()
+
+    def hangs(_: Any) -> list[Any]:
+        over.wait()
+        return []
+
+    monkeypatch.setattr(job_writing, "choices", hangs)
+    monkeypatch.setattr(key_queue, "_PATIENCE_SEC", 0.5)
     async with told(tmp_path, [summary(1)]) as seen:
-        seen.app.key_queue.hold()  # by a key before, which is not done
-        ask(seen.app, lambda _: over.wait(), lambda _: None, opens=True)
-        burst(seen, "j/a")
+        burst(seen, "n/a")
+        await asyncio.sleep(0.1)
+        assert typed_in(seen) == [], "they wait for the form"
         await seen.until(lambda: typed_in(seen) == ["a"], "the letter is there")
         over.set()
+        await seen.until_on(JobForm)
 
 
 @pytest.mark.parametrize("line", [":copy", "/cyan"])
