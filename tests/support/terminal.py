@@ -42,6 +42,7 @@ class Terminal:
         self.folder = folder
         self.socket = new_socket_name()
         self._bytes = folder / f"{self.socket}.bytes"
+        path = shlex.quote(str(self._bytes))
         width, height = size
         # The shell is a person's, who has no tmux around the terminal: TMUX is not set.
         shell = ["env", "-u", "TMUX", "-u", "TMUX_PANE", f"PS1={PROMPT}"]
@@ -50,7 +51,7 @@ class Terminal:
         tmux(
             *(self.socket, "-f", "/dev/null", "new-session", "-d", "-s", "terminal"),
             *("-x", str(width), "-y", str(height), "-c", str(folder), shlex.join(shell)),
-            *(";", "pipe-pane", "-t", "=terminal:", f"cat >> {shlex.quote(str(self._bytes))}"),
+            *(";", "pipe-pane", "-t", "=terminal:", f"exec cat >> {path}"),
         )
         self.until(PROMPT.strip())
         self._own = {one.pid for one in processes_in(folder)}  #: the shell, and who writes down
