@@ -22,6 +22,7 @@ from textual.screen import Screen
 from mam_tui.careful_app import CarefulApp
 from mam_tui.history.reading import HistoryReader
 from mam_tui.rounds import Rounds
+from tests.support.patience import PATIENCE_SEC
 
 #: Short-lived threads of the console: each does one thing, hands it over as a message, and ends.
 _SHORT_LIVED = ("mam-errand", "mam-question")
@@ -32,19 +33,20 @@ _PAUSE_SEC = 0.001
 #: What is due later is a pause of its own, or the next look, and the test waits for what it shows.
 _SOON_SEC = 0.06
 
-#: Textual's own limit is a second, which a busy machine needs to open a form. Only a console that
-#: is told something without end comes to this one.
-_PATIENCE_SEC = 10.0
 
+async def until_at_rest(min_sleep: float = 0.0, max_sleep: float = PATIENCE_SEC) -> None:
+    """In the place of Textual's `wait_for_idle`, with its arguments.
 
-async def until_at_rest(min_sleep: float = 0.0, max_sleep: float = _PATIENCE_SEC) -> None:
-    """In the place of Textual's `wait_for_idle`, with its arguments."""
+    A console that does not come to rest fails its test by what moves: whoever went on all the same
+    would look at half of it.
+    """
     app = active_app.get()
     begun = time.monotonic()
     calm = 0  # what a thread hands over is in no queue for a moment
     while calm < 2 and time.monotonic() - begun < max_sleep:
         await asyncio.sleep(_PAUSE_SEC)
         calm = calm + 1 if is_at_rest(app) else 0
+    assert calm == 2, f"not at rest: {what_moves(app)}"
     if (left := begun + min_sleep - time.monotonic()) > 0:
         await asyncio.sleep(left)
 

@@ -46,3 +46,4 @@ class TypedLine(Input):
     def __init__(self, *words: Any, **more: Any) -> None:
         super().__init__(*words, **more)
         self.highlighter = _Harmless(self)
+        self.cursor_blink = False

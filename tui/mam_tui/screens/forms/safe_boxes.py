@@ -41,6 +41,7 @@ class SafeArea(TextArea):
             soft_wrap=True,
             read_only=self.kept is not None,
         )
+        self.cursor_blink = False
 
     @property
     def whole(self) -> str:

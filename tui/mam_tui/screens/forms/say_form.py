@@ -42,7 +42,9 @@ class SayForm(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Label(clip(one_line(self._title), _WIDE), classes="title", markup=False)
-            yield TextArea(soft_wrap=True)
+            text = TextArea(soft_wrap=True)
+            text.cursor_blink = False
+            yield text
             yield Label("enter send   ^j new line   esc leave", classes="keys", markup=False)
 
     def opened(self) -> None:
