@@ -7,16 +7,27 @@ worktree writes, so filters run there as they would for the person; hooks do not
 from __future__ import annotations
 
 import os
+import re
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from shutil import which
+from typing import TypeVar
 
 from mam_core.errors import MamError
 from mam_core.git_repository import Deadline, GitSilent, Repository
+from mam_core.pace import paced
+
+_Answer = TypeVar("_Answer")
 
 #: A look at a large repository, and a check-out of one.
 _LOOK_SEC = 60.0
 _WRITE_SEC = 600.0
+
+#: How long another process may be at making a worktree, and how soon we look again.
+_HALF_MADE_SEC = 5.0
+_AGAIN_SEC = 0.1
+_HALF_MADE = re.compile(r"failed to read .*worktrees/[^/]+/")
 
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
@@ -35,6 +46,10 @@ class GitFailed(MamError):
 
 def ask(folder: str, *words: str) -> bytes:
     """A look. `rev-parse --quiet` of what is not there is an answer, and empty."""
+    return _patiently(lambda: _ask(folder, *words))
+
+
+def _ask(folder: str, *words: str) -> bytes:
     if which("git") is None:
         raise GitMissing
     repository = Repository.of(folder)
@@ -54,6 +69,10 @@ def line(folder: str, *words: str) -> str:
 
 
 def do(folder: str, *words: str) -> None:
+    _patiently(lambda: _do(folder, *words))
+
+
+def _do(folder: str, *words: str) -> None:
     # Variables such as GIT_DIR are about another repository than the one at hand.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
@@ -73,6 +92,19 @@ def do(folder: str, *words: str) -> None:
         raise GitFailed(f"git {words[0]} has not ended in {_WRITE_SEC:.0f} s") from None
     if done.returncode != 0:
         raise GitFailed(_sentence(words, done.stderr))
+
+
+def _patiently(act: Callable[[], _Answer]) -> _Answer:
+    """Whatever looks at the worktrees of a repository fails, before it has done anything, while
+    another process is just making one. One that was killed at it leaves it so for good."""
+    deadline = time.monotonic() + _HALF_MADE_SEC
+    while True:
+        try:
+            return act()
+        except GitFailed as problem:
+            if not _HALF_MADE.search(problem.message) or time.monotonic() > deadline:
+                raise
+        time.sleep(paced(_AGAIN_SEC))
 
 
 def _sentence(words: Sequence[str], said: bytes) -> str:

@@ -20,8 +20,9 @@ FILES = {
 
 
 def job(mam: Mam, name: str, text: str) -> str:
-    (mam.folder / name).write_text(text)
-    return mam.register(f"merge {name}", "--artifact", name, "--allow-collision")
+    job_id = mam.register(f"merge {name}", "--artifact", name, "--allow-collision")
+    (mam.folder / name).write_text(text)  # afterwards: an older one would not be the job's
+    return job_id
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -65,11 +66,11 @@ def test_it_is_in_the_history(mam: Mam) -> None:
 
 
 def test_a_folder_of_parts(mam: Mam) -> None:
+    job_id = mam.register("merge", "--artifact", "parts")
     (mam.folder / "parts").mkdir()
     for name, text in FILES.items():
         (mam.folder / "parts" / name).write_text(text)
     (mam.folder / "parts" / "notes.txt").write_text("x")
-    job_id = mam.register("merge", "--artifact", "parts")
     assert len(mam.ok("verify", job_id, "--expect", "strategy=standard").lines) == 4
 
 

@@ -57,6 +57,9 @@ class Verdict(NamedTuple):
         ]
 
 
+#: A file gets the time of the kernel's last tick, which lies up to so far in the past.
+_TICK_SEC = 0.01
+
 #: Runs a job's own check: its shell line, folder, environment and time.
 Run = Callable[[str, str, Mapping[str, str], float], Check]
 
@@ -116,13 +119,13 @@ def environment(
 
 
 def _start(job: Job) -> float:
-    """When the attempt began, to the second, as records have it.
+    """When the attempt began, to the second, as records have it, and by the clock of files.
 
     A job that nobody claimed has begun, at the earliest, when it was registered or given back.
     """
     began = job.started_at or (job.updated_at if job.attempt else job.created_at)
     try:
-        return parse_stamp(began)
+        return parse_stamp(began) - _TICK_SEC
     except ValueError:
         return 0.0
 

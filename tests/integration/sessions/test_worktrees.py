@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
+from mam_core import git as git_module
 from mam_core import worktrees
 from mam_core.errors import MamError
+from mam_core.git import GitFailed
 from mam_core.work.relocation import Relocation
 from mam_core.worktrees import Worktree, WorktreeError, WouldBeLost
 from tests.support.repositories import git
@@ -61,6 +64,26 @@ class TestMade:
         assert again.is_new
         assert not worktrees.create(again)  # the branch was there
         assert Path(tree.path, "readme").read_text() == "better\n"
+
+    def test_while_another_process_is_making_one(
+        self, repo: Path, registry: str, tree: Worktree
+    ) -> None:
+        """git makes its note of a worktree in steps, and until then fails whoever looks."""
+        half = repo / ".git" / "worktrees" / "half"
+        half.mkdir()
+        (half / "gitdir").write_text(f"{repo}/half/.git\n")
+        (half / "commondir").touch()
+        with pytest.raises(GitFailed, match="failed to read"):
+            git_module._ask(str(repo), "worktree", "list")
+        done = threading.Timer(0.2, (half / "commondir").write_text, ("../..\n",))
+        done.start()
+        assert worktrees.relocation_to(tree.path) == Relocation(str(repo), tree.path)
+        done.join()
+        (half / "commondir").write_text("")
+        done = threading.Timer(0.2, shutil.rmtree, (half,))
+        done.start()
+        assert worktrees.create(worktrees.planned(registry, "two", str(repo)))
+        done.join()
 
     def test_not_where_there_is_no_repository(self, tmp_path: Path) -> None:
         with pytest.raises(WorktreeError, match="is in no git repository"):
