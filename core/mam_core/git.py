@@ -95,8 +95,9 @@ def _do(folder: str, *words: str) -> None:
 
 
 def _patiently(act: Callable[[], _Answer]) -> _Answer:
-    """Whatever looks at the worktrees of a repository fails, before it has done anything, while
-    another process is just making one. One that was killed at it leaves it so for good."""
+    """Try again while another process is making a worktree: until it is done, every git command
+    that looks at worktrees fails, before it has changed anything. A process that was killed while
+    making one leaves that state behind for good, so there is a limit."""
     deadline = time.monotonic() + _HALF_MADE_SEC
     while True:
         try:

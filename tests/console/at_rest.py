@@ -37,8 +37,8 @@ _SOON_SEC = 0.06
 async def until_at_rest(min_sleep: float = 0.0, max_sleep: float = PATIENCE_SEC) -> None:
     """In the place of Textual's `wait_for_idle`, with its arguments.
 
-    A console that does not come to rest fails its test by what moves: whoever went on all the same
-    would look at half of it.
+    A console that never comes to rest fails its test, and the failure names what still moves. To go
+    on would mean to look at a half-drawn console.
     """
     app = active_app.get()
     begun = time.monotonic()

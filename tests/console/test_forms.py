@@ -84,6 +84,13 @@ def jobs(path: str) -> list[Job]:
         return [registry.get(file.stem) for file in Path(path).glob("*.json")]
 
 
+async def test_no_cursor_blinks(path: str) -> None:
+    async with new_job(path) as (_, form):
+        boxes = [*form.query(Input), *form.query(TextArea)]
+        assert boxes
+        assert not any(box.cursor_blink for box in boxes)
+
+
 class TestMistakes:
     async def test_stand_at_their_boxes_and_the_cursor_is_in_the_first(self, path: str) -> None:
         async with new_job(path, (60, 20)) as (console, form):

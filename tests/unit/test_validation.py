@@ -51,6 +51,11 @@ class TestArtifacts:
         assert verdict.passed
         assert verdict.words == ""
 
+    def test_one_with_the_time_of_the_tick_before(self, workdir: Path) -> None:
+        """The clock of files is a few milliseconds behind the one that records are dated by."""
+        write(workdir / "out.md", age=0.004)
+        assert judge(job(workdir, "out.md")).passed
+
     def test_each_fault_has_its_sentence(self, workdir: Path, tmp_path: Path) -> None:
         """J4, J5."""
         write(workdir / "empty", "")
