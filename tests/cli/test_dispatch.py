@@ -104,6 +104,9 @@ class TestLooking:
         (["run", "--every", "30s"], "there is nothing to sync with"),
         (["run", "S01", "--retry-failed"], "a named task is run again anyway"),
         (["summary", "--file", ""], "--file is given without a name"),
+        (["sync", "--dry run"], "unknown option '--dry run'"),
+        (["export", "--to x.json"], "unknown option '--to x.json'"),
+        (["init", "-n 3"], "(a file that is called so: './-n 3')"),
         (["dance"], "invalid choice: 'dance'"),
     ],
 )
@@ -113,6 +116,7 @@ def test_a_wrong_word_is_one_sentence(mam: Mam, place: Path, words: list[str], s
     assert said in answer.err
     assert is_one_sentence(answer.err)
     assert not place.exists()
+    assert not any(path.name.startswith("-") for path in place.parent.iterdir())
 
 
 class TestHandingOn:

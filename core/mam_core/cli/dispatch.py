@@ -81,6 +81,11 @@ def _check(args: argparse.Namespace) -> None:
             if name not in taken and getattr(args, name) not in (None, False):
                 flag = "--" + name.replace("_", "-")
                 raise UsageError(f"{flag} means nothing to {program()} dispatch {args.act}")
+    for name in args.names:
+        if name.startswith("-"):  # argparse takes one with a blank in it for a name
+            raise UsageError(
+                f"unknown option {name!r:.80} (a file that is called so: './{name:.60}')"
+            )
     count = len(args.names)
     wrong = {"": count > 0, "[FILE]": count > 1}.get(
         names, not names.startswith("[") and count != 1
