@@ -43,7 +43,7 @@ def test_the_list_says_how_each_stands(mam: Mam, frozen: FakeClock) -> None:
     mam.ok("schedule", "run")
     frozen.pass_time(3 * 3600 + 900)
     answer = mam.ok("schedule", "list")
-    assert "hourly missed 3: 2026-06-19T12:00:00Z" in answer.err
+    assert "hourly missed 3, the last at 2026-06-19T12:00:00Z: nobody was there" in answer.err
     mam.ok("schedule", "pause", "hourly", "--why", "too dear")
     hourly, night = mam.ok("schedule", "list", "--json").json
     assert (hourly["paused"]["why"], hourly["next"], night["paused"]) == ("too dear", None, None)
@@ -51,6 +51,17 @@ def test_the_list_says_how_each_stands(mam: Mam, frozen: FakeClock) -> None:
         mam.ok("schedule", "resume", "hourly").err == "mam: schedule hourly is on again, from now\n"
     )
     assert mam("schedule", "resume", "hourly").code == 1
+
+
+def test_what_was_missed_is_one_sentence_however_much_it_is(mam: Mam, frozen: FakeClock) -> None:
+    settings(mam, TEMPLATE + '[schedules.m]\nevery = "1m"\ntemplate = "report"\n')
+    mam.ok("schedule", "run")
+    frozen.pass_time(21 * 86400)
+    answer = mam.ok("schedule", "run")
+    assert answer.err.count("missed") == 1
+    assert "schedule m missed 1000+, the last at 2026-07-10T09:29:00Z: nobody" in answer.err
+    assert len(answer.lines) == 1, "one job, not thirty thousand"
+    assert mam.ok("schedule", "list").lines[1].split()[-1] == "1000+"
 
 
 def test_a_job_at_once_prints_its_id(mam: Mam) -> None:

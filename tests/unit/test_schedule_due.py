@@ -7,7 +7,7 @@ from typing import Any
 
 from mam_core.clock import parse_stamp, stamp
 from mam_core.schedules.cron import Cron
-from mam_core.schedules.due import GRACE_SEC, Memory, Schedule, decide
+from mam_core.schedules.due import GRACE_SEC, MOST_MISSED, Memory, Schedule, decide, in_words
 from mam_core.stores.base import Gate, GateKind, Gates
 from mam_core.stores.gates_file import decode_gates, encode_gates
 from tests.support.clock import NOON
@@ -66,9 +66,34 @@ def test_a_long_absence_is_counted_and_only_the_newest_are_named() -> None:
 
 def test_years_of_absence_do_not_take_long() -> None:
     minutely = Schedule("m", "t", None, Cron.parse("* * * * *"), None, "* * * * *")
-    due = decide(minutely, settled(NOON, minutely), NOON + 10 * 365 * 86400)
-    assert due.fire is not None
-    assert due.memory.missed_count == 35 * 1440 - 1
+    secondly = Schedule("s", "t", 1.0, None, None, "every 1s")
+    for schedule in (minutely, secondly):
+        due = decide(schedule, settled(NOON, schedule), NOON + 10 * 365 * 86400)
+        assert due.fire is not None
+        assert due.missed_count == due.memory.missed_count == MOST_MISSED
+
+
+def test_a_clock_that_leaps_leaves_no_missed_ones_behind_for_ever() -> None:
+    """Three weeks forward and back again, as a host without a time server may do at its start."""
+    minutely = Schedule("m", "t", 60.0, None, None, "every 1m", catch_up=True)
+    leapt = decide(minutely, settled(NOON, minutely), NOON + 21 * 86400 + 20)
+    assert leapt.fire == NOON + 21 * 86400, "the newest, and once"
+    assert in_words(leapt.memory.missed_count) == "1000+"
+    again = decide(minutely, leapt.memory, NOON + 21 * 86400 + 80)
+    assert (again.missed_count, again.fire) == (0, NOON + 21 * 86400 + 60), "said once"
+    assert again.memory.missed_count == MOST_MISSED
+    back = decide(minutely, again.memory, NOON + 60)
+    assert (back.memory.missed_count, back.memory.missed) == (0, ())
+    assert decide(minutely, back.memory, NOON + 120).fire == NOON + 120
+
+
+def test_what_was_missed_is_forgotten_after_a_week_without() -> None:
+    missed = decide(HOURLY, settled(NOON), TEN + 3 * HOUR).memory
+    assert missed.missed_count == 3
+    later = decide(HOURLY, missed._replace(until=stamp(TEN + 150 * HOUR)), TEN + 150.5 * HOUR)
+    assert (later.is_new, later.memory.missed_count) == (False, 3)
+    later = decide(HOURLY, missed._replace(until=stamp(TEN + 171 * HOUR)), TEN + 171.5 * HOUR)
+    assert (later.is_new, later.memory.missed_count) == (False, 0)
 
 
 def test_a_clock_that_goes_back_makes_nothing_twice() -> None:

@@ -74,8 +74,8 @@ def _run(args: argparse.Namespace, context: Context) -> int:
         return 0
     put_ids([one.job_id for one in found if one.job_id], "registered")
     for one in found:
-        for missed in one.missed:
-            say(f"schedule {one.name} missed {missed.at}: {missed.why}")
+        if one.remark:
+            say(one.remark)
     for trouble in filter(None, (one.trouble for one in found)):
         say(trouble)
     if not any(one.job_id or one.trouble for one in found):

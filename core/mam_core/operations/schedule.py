@@ -71,7 +71,7 @@ def standing(registry: Registry, config: Config) -> list[Standing]:
         pause = pause_of(gates, schedule.name, now)
         memory = Memory.read(gates.schedules.get(schedule.name))
         looked = due(schedule, gates, now)
-        shown = looked.memory if looked else memory
+        shown = looked.memory if looked else memory and memory.without_old(now)
         at = None if pause else schedule.after(now)
         found.append(
             Standing(
@@ -200,9 +200,5 @@ def _look(registry: Registry, config: Config, schedule: Schedule) -> float | Non
         return looked.next if looked else None
     fired = settle(registry, config, schedule)
     if fired.missed_count:
-        newest = fired.missed[-1]
-        warn(
-            f"schedule {schedule.name} missed {fired.missed_count}, the last at {newest.at}: "
-            f"{newest.why}"
-        )
+        warn(fired.remark)
     return schedule.after(registry.clock.now())

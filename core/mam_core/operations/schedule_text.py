@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mam_core.operations.schedule import Standing
+from mam_core.schedules.due import in_words
+from mam_core.schedules.firing import missed_in_words
 from mam_core.table import Column, render
 
 
@@ -17,9 +19,8 @@ def remarks(found: Sequence[Standing]) -> Iterator[str]:
     for one in found:
         if one.trouble:
             yield one.trouble
-        if one.missed:
-            last = one.missed[-1]
-            yield f"{one.schedule.name} missed {one.missed_count}: {last.at}, {last.why}"
+        if remark := missed_in_words(one.schedule.name, one.missed, one.missed_count):
+            yield remark
 
 
 def _columns(found: Sequence[Standing]) -> list[Column]:
@@ -31,7 +32,7 @@ def _columns(found: Sequence[Standing]) -> list[Column]:
         Column("NEXT", [_next(one) for one in found]),
         Column("LAST", [memory.at if memory and memory.at else "-" for memory in memories]),
         Column("JOB", [memory.job_id if memory and memory.job_id else "-" for memory in memories]),
-        Column("MISSED", [str(one.missed_count) for one in found]),
+        Column("MISSED", [in_words(one.missed_count) for one in found]),
     ]
 
 

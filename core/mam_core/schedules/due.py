@@ -17,7 +17,7 @@ from mam_core.clock import parse_stamp, stamp
 from mam_core.schedules.cron import Cron, Zone, zone_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mam_core.config.tables import ScheduleSettings
 
@@ -28,6 +28,10 @@ SET_BACK_SEC = 86400.0
 #: Of those that were missed so many are named, the newest; so far back they are looked for.
 NAMED = 10
 REACH_SEC = 35 * 86400.0
+#: Counted up to here: after a leap of the clock a higher number says nothing more.
+MOST_MISSED = 1000
+#: Forgotten when no other was missed for so long.
+KEPT_SEC = 7 * 86400.0
 
 
 class Schedule(NamedTuple):
@@ -98,7 +102,7 @@ class Memory(NamedTuple):
     job_id: str = ""  #: the job that it registered last
     at: str = ""  #: the moment that this was for
     missed: tuple[Missed, ...] = ()  #: the newest
-    missed_count: int = 0  #: in all
+    missed_count: int = 0  #: all that are remembered, `MOST_MISSED` at most
 
     @classmethod
     def read(cls, kept: Mapping[str, Any] | None) -> Memory | None:
@@ -116,9 +120,34 @@ class Memory(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         return {**self._asdict(), "missed": [list(one) for one in self.missed]}
 
-    def with_missed(self, found: list[Missed], count: int) -> Memory:
+    def with_missed(self, found: Sequence[Missed], count: int) -> Memory:
         named = (*self.missed, *found)[-NAMED:]
-        return self._replace(missed=named, missed_count=self.missed_count + count)
+        return self._replace(missed=named, missed_count=_capped(self.missed_count + count))
+
+    def without_old(self, now: float) -> Memory:
+        """Nothing is said for ever; what is still to come was missed by a clock that was wrong."""
+        if not self.missed_count:
+            return self
+        newest = max((_read_stamp(one.at) for one in self.missed), default=0.0)
+        if now - KEPT_SEC <= newest <= now + GRACE_SEC:
+            return self
+        return self._replace(missed=(), missed_count=0)
+
+
+def in_words(count: int) -> str:
+    """How many were missed, as far as they are counted."""
+    return f"{count}+" if count >= MOST_MISSED else str(count)
+
+
+def _capped(count: int) -> int:
+    return min(count, MOST_MISSED)
+
+
+def _read_stamp(text: str) -> float:
+    try:
+        return parse_stamp(text)
+    except ValueError:
+        return 0.0
 
 
 class Due(NamedTuple):
@@ -128,15 +157,18 @@ class Due(NamedTuple):
     is_new: bool  #: something is to be written
     fire: float | None = None  #: the moment for which a job is to be registered
     next: float | None = None  #: where nothing is to be written: when to look again
+    missed: tuple[Missed, ...] = ()  #: by this look, the newest
+    missed_count: int = 0  #: by this look, `MOST_MISSED` at most
 
 
 def decide(schedule: Schedule, known: Memory | None, now: float, *, open_since: float = 0.0) -> Due:
     """What is due. Of several moments only the newest is; one that passed before `open_since`,
     while the schedule was paused, counts for nothing."""
+    known = known and known.without_old(now)
     if known is None or parse_stamp(known.until) > now + SET_BACK_SEC:
         began = (known or Memory(""))._replace(until=stamp(now), rule=schedule.rule)
         return Due(began, True)
-    since = max(parse_stamp(known.until), open_since, now - REACH_SEC)
+    since = max(parse_stamp(known.until), open_since, now - _reach(schedule))
     if known.rule != schedule.rule:
         since = max(since, now - GRACE_SEC)  # another rule has missed nothing yet
     first = schedule.after(since)
@@ -150,7 +182,16 @@ def decide(schedule: Schedule, known: Memory | None, now: float, *, open_since: 
     newest = last[-1]
     is_on_time = now - newest <= GRACE_SEC or schedule.catch_up
     late = list(last)[:-1] if is_on_time else list(last)
-    missed = [Missed(stamp(moment), "nobody was there to register it") for moment in late]
-    kept = known.with_missed(missed, count - is_on_time)
+    missed = tuple(Missed(stamp(moment), "nobody was there to register it") for moment in late)
+    missed_count = _capped(count - is_on_time)
+    kept = known.with_missed(missed, missed_count)
     kept = kept._replace(until=stamp(newest), rule=schedule.rule)
-    return Due(kept, True, newest if is_on_time else None)
+    fire = newest if is_on_time else None
+    return Due(kept, True, fire, missed=missed[-NAMED:], missed_count=missed_count)
+
+
+def _reach(schedule: Schedule) -> float:
+    """So far back moments are looked for: no further than they are counted."""
+    if schedule.every is None:
+        return REACH_SEC
+    return min(REACH_SEC, (MOST_MISSED + 2) * schedule.every)

@@ -7,6 +7,7 @@ second finds the moment settled. A kill before its end leaves both undone, after
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mam_core.claims import is_closed
@@ -17,7 +18,7 @@ from mam_core.operations.register import missing, with_defaults
 from mam_core.records import ENDED
 from mam_core.registration import Registration, checked
 from mam_core.registry import Registry
-from mam_core.schedules.due import Due, Memory, Missed, Schedule, decide
+from mam_core.schedules.due import Due, Memory, Missed, Schedule, decide, in_words
 from mam_core.stores.base import Gate, GateKind, Gates, Transaction
 
 _KEY = "schedule"
@@ -32,6 +33,18 @@ class Fired(NamedTuple):
     missed: tuple[Missed, ...] = ()  #: found now
     missed_count: int = 0
     trouble: str = ""  #: why it could not be looked at
+
+    @property
+    def remark(self) -> str:
+        """One sentence about what was missed, however much that is; empty: nothing."""
+        return missed_in_words(self.name, self.missed, self.missed_count)
+
+
+def missed_in_words(name: str, missed: Sequence[Missed], count: int) -> str:
+    if not missed:
+        return ""
+    last = missed[-1]
+    return f"schedule {name} missed {in_words(count)}, the last at {last.at}: {last.why}"
 
 
 def pause_of(gates: Gates, name: str, now: float) -> Gate | None:
@@ -67,19 +80,18 @@ def settle(registry: Registry, config: Config, schedule: Schedule) -> Fired:
         looked = due(schedule, gates, registry.clock.now())
         if looked is None or not looked.is_new:
             return
-        before = Memory.read(gates.schedules.get(schedule.name))
-        memory = looked.memory
+        memory, missed, count = looked.memory, looked.missed, looked.missed_count
         if looked.fire is not None:
             at = stamp(looked.fire)
             if not schedule.overlap and _is_live(tx, memory.job_id):
-                memory = memory.with_missed([Missed(at, f"job {memory.job_id} is not over")], 1)
+                late = Missed(at, f"job {memory.job_id} is not over")
+                memory, missed, count = memory.with_missed([late], 1), (*missed, late), count + 1
             else:
                 batch.add({**values, "key": _key(schedule.name, at)})
                 memory = memory._replace(job_id=batch.answers[0].job_id, at=at)
         tx.set_gates(gates.with_schedule(schedule.name, memory.to_dict()))
-        count = memory.missed_count - (before.missed_count if before else 0)
         registered = (memory.job_id, memory.at) if batch.answers else ("", "")
-        found = Fired(schedule.name, *registered, memory.missed[-count:] if count else (), count)
+        found = Fired(schedule.name, *registered, missed, count)
 
     registry.register_by(choose)
     return found
