@@ -503,6 +503,12 @@ class TestPlaces:
         with pytest.raises(InvalidField, match="a password on the command line"):
             database_url("postgresql://me:hush@db/jobs")
 
+    def test_a_mistyped_kind_of_store_is_no_folder(self) -> None:
+        for place in ("sqlit:jobs.db", "mysql://db/jobs", "Sqlite:jobs.db"):
+            with pytest.raises(InvalidField, match="unknown kind of store"):
+                database_url(place)
+        assert database_url("./sqlit:jobs.db") is None
+
     def test_the_default_target_is_never_the_legacy_folder(self, here: Path, hermes: Path) -> None:
         assert default_target(None, {}) == str(here / ".mam" / "jobs")
         assert default_target(None, {"MAM_REGISTRY_DIR": "x"}) == str(here / "x")

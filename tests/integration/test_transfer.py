@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -310,5 +311,13 @@ def test_on_the_command_line(
     monkeypatch.delenv("MAM_STORE")
     assert main(["migrate", "--from", "sqlite:jobs.sqlite", "--to", "other"]) == 0
     assert (tmp_path / "other" / "jobs" / f"{job_id}.json").exists()
+    (tmp_path / "mam.toml").write_text('[store]\nurl = "sqlite:jobs.sqlite"\n')
+    shutil.rmtree(tmp_path / ".mam")
+    assert main(["migrate", "--to", "files"]) == 0
+    assert (tmp_path / ".mam" / "jobs" / f"{job_id}.json").exists()
+    assert main(["migrate", "--from", "files", "--to", "sqlite:more.sqlite"]) == 0
+    assert not (tmp_path / "files").exists()
+    assert main(["migrate", "--to", "sqlit:more.sqlite"]) == 2
+    assert not (tmp_path / "sqlit:more.sqlite").exists()
     assert main(["migrate", "--to", "postgresql://me:hush@db/jobs"]) == 2
     assert "hush" not in capsys.readouterr().err

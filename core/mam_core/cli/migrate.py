@@ -26,8 +26,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="source",
         metavar="PLACE",
-        help="a folder with jobs and delegate_job_logs, sqlite:PATH or postgresql://… "
-        f"(default: {legacy}; to a database: the registry in use)",
+        help="a folder with jobs and delegate_job_logs, sqlite:PATH or postgresql://…; files: the "
+        f"registry's own folder (default: {legacy}; to a database: the registry in use)",
     )
     parser.add_argument(
         "--to",
@@ -57,25 +57,24 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _ends(args: argparse.Namespace, context: Context) -> tuple[StoreUrl, StoreUrl]:
     """Where from and where to; a folder is a store of files at its place."""
-    used = _used(context)
-    target = _named(args.target) if args.target else used
+    url = StoreUrl.parse(context.settings.store.url)
+    folder = StoreUrl(
+        StoreKind.FILES, default_target(context.registry_dir or context.settings.registry_dir)
+    )
+    used = folder if url.kind is StoreKind.FILES else url
+    target = _named(args.target, folder) if args.target else used
     if args.source:
-        return _named(args.source), target
-    if target.kind is not StoreKind.FILES and args.target:
+        return _named(args.source, folder), target
+    if args.target and (target.kind is not StoreKind.FILES or target == folder != used):
         return used, target
     return StoreUrl(StoreKind.FILES, registry_folder(LEGACY_REGISTRY_DIR)), target
 
 
-def _named(place: str) -> StoreUrl:
+def _named(place: str, folder: StoreUrl) -> StoreUrl:
+    """`folder` is the one that ``files`` means, as in ``[store] url``."""
+    if place in (StoreKind.FILES, f"{StoreKind.FILES}:"):
+        return folder
     return database_url(place) or StoreUrl(StoreKind.FILES, registry_folder(place))
-
-
-def _used(context: Context) -> StoreUrl:
-    url = StoreUrl.parse(context.settings.store.url)
-    if url.kind is not StoreKind.FILES:
-        return url
-    place = default_target(context.registry_dir or context.settings.registry_dir)
-    return StoreUrl(StoreKind.FILES, place)
 
 
 # -- from folder to folder ---------------------------------------------------------------------

@@ -29,6 +29,7 @@ from mam_core.wiring import carried_folders, store_at
 _RECORD = ".json"
 _EVENTS_LOG = ".events.log"
 _JOBS = os.path.basename(DEFAULT_REGISTRY_DIR)
+_SCHEME = re.compile(r"([A-Za-z0-9]+):")
 _DATABASE = re.compile(r"(sqlite|postgres|postgresql):")
 
 
@@ -65,6 +66,12 @@ class MigrationUnproven(StoreError):
 def database_url(place: str, cwd: str | None = None) -> StoreUrl | None:
     """The database that ``--from`` or ``--to`` names; None where it names a folder."""
     if not _DATABASE.match(place):
+        scheme = _SCHEME.match(place)
+        if scheme and scheme[1] != StoreKind.FILES:
+            raise InvalidField(
+                f"unknown kind of store {scheme[0]!r}: use sqlite:PATH, postgresql://… or files "
+                f"(a folder that is called so: ./{place})"
+            )
         return None
     url = StoreUrl.parse(place, cwd or os.getcwd())
     if url.has_password:
