@@ -10,6 +10,12 @@ from tests.cli.conftest import Mam, is_one_sentence
 from tests.support.clock import FakeClock
 from tests.support.rows import each_row
 
+JR_KEYS = (
+    *("job_id", "status", "created_at", "updated_at", "prompt", "agent", "agent_session"),
+    *("broker", "topic_prefix", "timeout_sec", "idle_timeout_sec", "expected_artifacts"),
+    *("last_seq", "auth_token", "schema_version"),
+)
+
 
 @pytest.fixture
 def asking(mam: Mam, frozen: FakeClock, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -101,3 +107,38 @@ def test_what_is_no_moment(mam: Mam, words: list[str]) -> None:
     answer = mam("replay", *words)
     assert (answer.code, answer.out) == (2, "")
     assert is_one_sentence(answer.err)
+
+
+def test_a_job_of_another_tool_that_nobody_has_touched_is_there(
+    mam: Mam, frozen: FakeClock
+) -> None:
+    """It has a record and no history: its own moments stand in for the lines."""
+    mam.register("ours")
+    record = {
+        **mam.record(mam.register("theirs")),
+        "job_id": "theirs01",
+        "prompt": "written by a script",
+        "created_at": "2026-06-19T09:00:00Z",
+        "updated_at": "2026-06-19T09:20:00Z",
+        "status": "completed",
+    }
+    for key in [key for key in record if key not in JR_KEYS]:
+        del record[key]
+    (mam.registry / "theirs01.json").write_text(json.dumps(record))
+
+    def then(at: str) -> dict[str, str]:
+        jobs = mam.ok("replay", "--at", at, "--json").json["jobs"]
+        return {job["job_id"]: job["status"] for job in jobs}
+
+    assert then("2026-06-19T08:59:59Z") == {}
+    assert then("2026-06-19T09:10:00Z") == {"theirs01": "pending"}
+    assert then("2026-06-19T09:20:00Z") == {"theirs01": "completed"}
+    assert then("now")["theirs01"] == "completed"
+    assert len(then("now")) == 3
+    answer = mam.ok("replay", "--span").out
+    assert answer.startswith("2026-06-19T09:00:00.000Z to ")
+    assert "3 jobs" in answer
+    record |= {"status": "running", "job_id": "theirs02"}
+    (mam.registry / "theirs02.json").write_text(json.dumps(record))
+    mam.ok("status", "theirs02", "--set", "error")
+    assert then("now")["theirs02"] == "error", "its history begins with us"

@@ -20,6 +20,7 @@ from mam_core.replay.folding import Change, Fold, seconds
 from mam_core.replay.loading import Loading, Progress, posted
 from mam_core.replay.past import Cursor, Past, Place
 from mam_core.replay.standing import Contract, Stand, Then, Word
+from mam_core.replay.unlogged import fold_of, lines_of, unlogged
 
 __all__ = [
     "Contract",
@@ -115,12 +116,14 @@ def loading(registry: Registry) -> Loading:
 
 
 def replay(registry: Registry, at: float) -> Replay:
-    """Made from the audit log and from what is on its way into it; no record is read."""
+    """Made from the audit log and from what is on its way into it; of the records only those of
+    jobs without a history are looked at."""
     now = registry.clock.now()
     waiting: dict[str, list[dict[str, Any]]] = {}
     for job_id, line in posted(registry.store):
         waiting.setdefault(job_id, []).append(line)
     found: list[Then] = []
+    logged: set[str] = set()
     damaged = 0
     with registry.store.audit.logs() as logs:
         for job_id in logs.names():
@@ -128,9 +131,17 @@ def replay(registry: Registry, at: float) -> Replay:
             for piece in logs.pieces(job_id):
                 damaged += piece.damaged
                 kept.read(piece.lines, now)
+                logged.add(job_id)
+            if job_id not in logged:
+                continue
             kept.read(waiting.get(job_id, ()), now)
             if (then := kept.then()) is not None:
                 found.append(then)
+    for job in unlogged(registry.store, logged):
+        kept = _Kept(job.job_id, fold_of(job), at)
+        kept.read([*lines_of(job), *waiting.get(job.job_id, ())], now)
+        if (then := kept.then()) is not None:
+            found.append(then)
     found.sort(key=lambda then: (then.stand.contract.order, then.job_id))
     return Replay(at, found, sessions_of((job.job_id, job.stand) for job in found), damaged)
 
@@ -154,6 +165,7 @@ def sessions_of(jobs: Iterable[tuple[str, Stand]]) -> list[SessionThen]:
 def span(registry: Registry) -> Span | None:
     """None where nothing was ever logged. Reads the ends of each log, and of none the middle."""
     begin, end, jobs = float("inf"), 0.0, 0
+    logged: set[str] = set()
     audit = registry.store.audit
     now = registry.clock.now()
     for job_id in audit.job_ids():
@@ -161,11 +173,23 @@ def span(registry: Registry) -> Span | None:
         _, tail = audit.news(job_id, None, _TAIL_BYTES)
         moments = [seconds(first.get("timestamp"))] if first else []
         moments += [_moment_in(raw) for raw in tail[-1:]]
-        known = [at for at in moments if 0 < at <= now]
-        if known:
-            jobs += 1
-            begin, end = min(begin, *known), max(end, *known)
+        begin, end, known = _spanned(begin, end, moments, now)
+        jobs += known
+        if first:
+            logged.add(job_id)
+    for job in unlogged(registry.store, logged):
+        moments = [seconds(line["timestamp"]) for line in lines_of(job)]
+        begin, end, known = _spanned(begin, end, moments, now)
+        jobs += known
     return Span(begin, end, jobs) if jobs else None
+
+
+def _spanned(
+    begin: float, end: float, moments: list[float], now: float
+) -> tuple[float, float, bool]:
+    """The span with these in it, and whether there was one to be counted."""
+    known = [at for at in moments if 0 < at <= now]
+    return min(begin, *known, begin), max(end, *known, end), bool(known)
 
 
 _TAIL_BYTES = 64 * 1024

@@ -19,7 +19,9 @@ from mam_core.errors import MamError
 from mam_core.events.event import BadEvent, parse
 from mam_core.replay.folding import Fold
 from mam_core.replay.past import Past
+from mam_core.replay.unlogged import fold_of, lines_of, unlogged
 from mam_core.stores.base import Store
+from mam_core.summaries import Summary
 
 #: So many jobs without much of a log are one step of the progress.
 _JOBS_A_STEP = 100
@@ -46,12 +48,13 @@ class Progress(NamedTuple):
 class _Reader:
     """One job: its number, its fold, and how far its log was read."""
 
-    __slots__ = ("fold", "number", "until")
+    __slots__ = ("fold", "number", "recorded", "until")
 
     def __init__(self, number: int, fold: Fold) -> None:
         self.number = number
         self.fold = fold
         self.until = 0
+        self.recorded: Summary | None = None  #: that it was read from, while there is no log
 
 
 class Loading:
@@ -82,6 +85,8 @@ class Loading:
                         yield Progress(done, total)
                 if count % _JOBS_A_STEP == 0:
                     yield Progress(done, total)
+        if job_ids is None:
+            self._take_unlogged({job_id for job_id, size in sizes.items() if size})
         self._take(posts)
         fresh = len(self.past.columns) - self.past.changes
         for sorted_by_now in self.past.settle():
@@ -121,6 +126,21 @@ class Loading:
             self.damaged += piece.damaged
             read, reader.until = piece.until - reader.until, piece.until
             yield read
+
+    def _take_unlogged(self, logged: set[str]) -> None:
+        now = self._clock.now()
+        for job in unlogged(self._store, logged):
+            reader = self._readers.get(job.job_id)
+            if reader is None:
+                number = self.past.columns.new_job(job.job_id)
+                reader = self._readers[job.job_id] = _Reader(number, fold_of(job))
+            lines = lines_of(job)
+            if reader.recorded is not None:  # another tool has changed it since
+                lines = lines[-1:] if reader.recorded != job else []
+            reader.recorded = job
+            for line in lines:
+                if (change := reader.fold.read(line, now)) is not None:
+                    self.past.columns.add(reader.number, change)
 
     def _take(self, posts: list[tuple[str, dict[str, Any]]]) -> None:
         now = self._clock.now()

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from mam_core.operations.replay import Cursor, Then, loading, replay
+from mam_core import codec
+from mam_core.clock import stamp
+from mam_core.operations.replay import Cursor, Loading, Then, loading, replay
 from mam_core.records import Status
 from mam_core.replay.past import Past
+from tests.console.detail_story import registry_in
 from tests.integration.replay.story import Sight, Story
 from tests.support.clock import FakeClock
+from tests.support.jobs import add
 
 
 def check(sight: Sight, found: dict[str, Then]) -> None:
@@ -96,3 +100,43 @@ def _counted(sight: Sight) -> dict[Status, int]:
     for job in sight.jobs.values():
         found[job.status] = found.get(job.status, 0) + 1
     return found
+
+
+def test_a_job_without_a_history_is_part_of_the_past_and_stays_one_job(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """Another tool wrote its record; it changes it, and then something of ours does."""
+    registry = registry_in(tmp_path, clock)
+    job = registry.get(add(registry, "theirs"))
+    path = tmp_path / "jobs" / "theirs01.json"
+
+    def write(status: Status) -> None:
+        at = stamp(clock.now())
+        theirs = job.evolve(job_id="theirs01", status=status, updated_at=at)
+        path.with_suffix(".new").write_bytes(codec.encode_job(theirs))
+        path.with_suffix(".new").rename(path)
+
+    def statuses(loaded: Loading) -> list[Status]:
+        """Of that job, from change to change."""
+        loaded.finish()
+        past, found = loaded.past, list[Status]()
+        begin, end = past.span or (0.0, 0.0)
+        moments = [begin + n for n in range(int(end - begin) + 1)]
+        for at in moments:
+            if (then := past.state_at(at).get("theirs01")) is not None:
+                found += [] if found[-1:] == [then.status] else [then.status]
+        return found
+
+    write(Status.PENDING)
+    loaded = loading(registry)
+    assert statuses(loaded) == [Status.PENDING]
+    changes = loaded.past.changes
+    assert statuses(loaded) == [Status.PENDING]
+    assert loaded.past.changes == changes, "nothing new, nothing added"
+    clock.pass_time(60)
+    write(Status.RUNNING)
+    assert statuses(loaded) == [Status.PENDING, Status.RUNNING]
+    clock.pass_time(60)
+    registry.set_status("theirs01", Status.ERROR)
+    assert statuses(loaded) == [Status.PENDING, Status.RUNNING, Status.ERROR]
+    assert statuses(loading(registry))[-1] == Status.ERROR
