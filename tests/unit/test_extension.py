@@ -12,6 +12,7 @@ from mam_core.agents.profiles import profile_of, trouble_with
 from mam_core.cli.main import main
 from mam_core.config import Config, load
 from mam_core.errors import ConfigError
+from mam_core.operations.skill import skill as skill_text
 
 RULES = """
 [groups.dbps250]
@@ -128,6 +129,39 @@ def test_mam_config_shows_each_rule_with_its_origin(
     assert shown["hosts.bigblack.cores"]["value"] == 32
     assert shown["functions.run_resumable_job"]["value"] == "myapp_populate_cache"
     assert shown["issues.GH-84"]["value"] == "checkpoint race"
+
+
+@pytest.mark.parametrize("home", [".claude/skills", "mam.d"])
+def test_a_skill_without_settings_is_named_wherever_rules_are_shown(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    """It is for agents: a person who asks for the rules in force should know that it is there."""
+    path = extend(project, home=home)
+    skill = path.with_name("SKILL.md")
+    monkeypatch.chdir(project / "deep")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "nobody"))
+    for has_settings, words in (
+        (True, "its mam.toml is in force"),
+        (False, "no mam.toml beside it is in force"),
+    ):
+        if not has_settings:
+            path.unlink()
+        for command in ("config", "skill", "audit"):
+            main([command])
+            out, err = capsys.readouterr()
+            told = out if command == "audit" else err
+            assert told.count(f"{skill}: agents read it; {words}") == 1, command
+    assert read(project).skills == (str(skill),)
+    assert (read(project).files, read(project).notices) == ((), ()), "no noise elsewhere"
+    skill.unlink()
+    main(["config"])
+    assert "safety skill" not in capsys.readouterr().err, "an empty folder is nothing"
+
+
+def test_the_shipped_skill_speaks_of_both_layers() -> None:
+    text = " ".join(skill_text().split())
+    assert "There are two layers of rules" in text
+    assert "*-job-safety" in text
 
 
 def test_no_agent_is_started_without_the_variables(project: Path) -> None:

@@ -14,6 +14,7 @@ from mam_core.cli.terminal import is_terminal, put, put_json, say
 from mam_core.config import Config, Entry, load
 from mam_core.errors import ConfigError
 from mam_core.locations import logs_path, registry_place
+from mam_core.operations.skill import in_words, local_rules
 from mam_core.table import Column, render
 
 #: Wider than any terminal: a program gets values uncut.
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     flags = {"store.registry_dir": context.registry_dir} if context.registry_dir else None
     config = load(context.config, flags=flags)
-    for notice in config.notices:
+    for notice in (*config.notices, *map(in_words, local_rules(config))):
         say(notice)
     if args.key == "path":
         return _paths(config, as_json=args.json)

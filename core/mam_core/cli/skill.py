@@ -6,7 +6,7 @@ import argparse
 
 from mam_core.cli.context import Context
 from mam_core.cli.terminal import put, say
-from mam_core.operations.skill import install, skill
+from mam_core.operations.skill import in_words, install, local_rules, skill
 
 _EPILOG = """\
 Claude Code looks for skills in .claude/skills of a project and in ~/.claude/skills:
@@ -26,6 +26,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     if args.install is None:
         put(skill().splitlines())
+        for rules in local_rules(context.settings):
+            say(in_words(rules))
     else:
         say(install(args.install))
     return 0

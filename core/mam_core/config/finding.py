@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from mam_core.errors import ConfigError
 
 FILE_NAME = "mam.toml"
 CONFIG_VARIABLE = "MAM_CONFIG"
-#: Where a project keeps its own safety rules: ``.claude/skills/NAME-job-safety/mam.toml``.
+#: Where a project keeps its own safety rules: ``.claude/skills/NAME-job-safety/mam.toml``, beside
+#: the ``SKILL.md`` that agents read. Either may be there alone.
 EXTENSION_HOMES = (os.path.join(".claude", "skills"), "mam.d")
 EXTENSION_SUFFIX = "-job-safety"
+SKILL_NAME = "SKILL.md"
+
+
+class Extensions(NamedTuple):
+    """What a project adds by its own ``*-job-safety`` folders."""
+
+    files: tuple[str, ...]  #: settings, which are in force
+    skills: tuple[str, ...]  #: texts for agents, of which nothing is in force here
+    notices: tuple[str, ...]
 
 
 def find_extensions(
     named: str | None, environ: Mapping[str, str], cwd: str, notices: tuple[str, ...] = ()
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The files of the project's own safety rules, which every ``mam.toml`` wins over.
+) -> Extensions:
+    """The project's own safety rules, which every ``mam.toml`` wins over.
 
     They stand beside the project's ``mam.toml``, or where there is none, here or above.
     """
@@ -28,10 +39,17 @@ def find_extensions(
         found = _extensions_in(os.path.dirname(project))
     else:
         found = next((there for folder in _upward(cwd) if (there := _extensions_in(folder))), [])
-    return tuple(path for path in found if _is_ours(path, said)), tuple(said)
+    files = (os.path.join(one, FILE_NAME) for one in found)
+    skills = (os.path.join(one, SKILL_NAME) for one in found)
+    return Extensions(
+        tuple(path for path in files if os.path.isfile(path) and _is_ours(path, said)),
+        tuple(path for path in skills if os.path.isfile(path)),
+        tuple(said),
+    )
 
 
 def _extensions_in(folder: str) -> list[str]:
+    """The folders that hold settings, a skill, or both."""
     found: list[str] = []
     for home in EXTENSION_HOMES:
         try:
@@ -39,12 +57,16 @@ def _extensions_in(folder: str) -> list[str]:
         except OSError:
             continue
         paths = (
-            os.path.join(folder, home, name, FILE_NAME)
+            os.path.join(folder, home, name)
             for name in sorted(names)
             if name.endswith(EXTENSION_SUFFIX)
         )
-        found += [path for path in paths if os.path.isfile(path)]
+        found += [path for path in paths if any(map(os.path.isfile, _files_of(path)))]
     return found
+
+
+def _files_of(extension: str) -> tuple[str, str]:
+    return os.path.join(extension, FILE_NAME), os.path.join(extension, SKILL_NAME)
 
 
 def find_files(

@@ -78,10 +78,12 @@ class Config:
         values: Mapping[KeyPath, Value] | None = None,
         files: tuple[str, ...] = (),
         notices: tuple[str, ...] = (),
+        skills: tuple[str, ...] = (),
     ) -> None:
         self.values: Mapping[KeyPath, Value] = values or {}
         self.files = files
         self.notices = notices  #: what the operator should know about the choice of files
+        self.skills = skills  #: the project's own safety rules in words, for agents to read
         self._made: dict[str, Any] = {}
 
     # -- the tables ------------------------------------------------------------------------
@@ -257,10 +259,10 @@ def load(
     environ = os.environ if environ is None else environ
     cwd = cwd or os.getcwd()
     files, notices = find_files(named, environ, cwd)
-    extensions, notices = find_extensions(named, environ, cwd, notices)
+    extensions, skills, notices = find_extensions(named, environ, cwd, notices)
     set_there = [name for name in VARIABLES if environ.get(name)]
     if not (files or extensions or set_there or flags):
-        return Config(notices=notices)
+        return Config(notices=notices, skills=skills)
     from mam_core.config import reading
 
     values: dict[KeyPath, Value] = {}
@@ -276,4 +278,4 @@ def load(
     for key, value in (flags or {}).items():
         values[tuple(key.split("."))] = reading.read_flag(key, value, cwd)
     reading.check_together(values)
-    return Config(values, (*extensions, *files), notices)
+    return Config(values, (*extensions, *files), notices, skills)

@@ -55,6 +55,7 @@ CHECKS: tuple[Check, ...] = (
     Check(Area.PROCESSES, "agents of jobs that run", processes.orphans),
     Check(Area.WORKTREES, "of sessions", trees.of_sessions),
     Check(Area.WORKTREES, "of nobody", trees.of_nobody),
+    Check(Area.RULES, "skills", rules.skills, is_about_registry=False, twice=False),
     Check(Area.RULES, "variables", rules.variables, is_about_registry=False, twice=False),
     Check(Area.RULES, "this host", rules.host, is_about_registry=False, twice=False),
 )

@@ -9,6 +9,7 @@ from mam_core import machine
 from mam_core.config.tables import AuditSettings
 from mam_core.doctor.findings import Area, Finding, note, ok, problem, warning
 from mam_core.doctor.ground import Look
+from mam_core.operations.skill import in_words, local_rules
 from mam_core.work.bounded_process import last_line, run_bounded
 
 _AREA = Area.RULES
@@ -25,6 +26,13 @@ def variables(look: Look) -> Iterator[Finding]:
         if not os.environ.get(name):
             words = f"it is not set here, and no agent is started without it ({purpose})"
             yield warning(_AREA, f"variable {name}", words)
+
+
+def skills(look: Look) -> Iterator[Finding]:
+    """The project's own rules in words: whoever audits should know that there are some."""
+    for rules in local_rules(look.ground.config):
+        name = os.path.basename(os.path.dirname(rules.path))
+        yield note(_AREA, f"skill {name}", in_words(rules))
 
 
 def host(look: Look) -> Iterator[Finding]:

@@ -4,12 +4,34 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import NamedTuple
 
+from mam_core.config import Config
 from mam_core.errors import MamError
 
 NAME = "mam"
 FILE = "SKILL.md"
 _PLACE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "skill", FILE)
+
+
+class LocalRules(NamedTuple):
+    """A project's own safety skill: the second of two layers, where the shipped text is the first.
+
+    Agents read it; what it says in words is in force for nobody else.
+    """
+
+    path: str
+    settings: str | None  #: the file of rules beside it that is in force here
+
+
+def local_rules(config: Config) -> list[LocalRules]:
+    beside = {os.path.dirname(path): path for path in config.files}
+    return [LocalRules(path, beside.get(os.path.dirname(path))) for path in config.skills]
+
+
+def in_words(rules: LocalRules) -> str:
+    told = "its mam.toml is in force" if rules.settings else "no mam.toml beside it is in force"
+    return f"this project has a safety skill, {rules.path}: agents read it; {told}"
 
 
 class CannotInstall(MamError):
