@@ -97,8 +97,7 @@ class Registry(Ledger):
         now = self.clock.now()
         served = None if agents is None else frozenset(agents)
         want = Want(agent_session, served, now, self.slots)
-        time = self.store.now() if lease else None
-        terms = new_lease(lease, self.clock, self.node, store_time=time) if lease else None
+        terms = self._new_lease(lease) if lease else None
         tell = partial(self.moved, cause="claim")
         try:
             quick = self.store.claim_at_once(want, Bid(now, self.node, pid, terms), tell)
@@ -129,13 +128,25 @@ class Registry(Ledger):
                 raise TransitionRefused(
                     f"job {job_id} is {job.status}: only a running job is leased"
                 )
+            asked = self.clock.since_boot()
             new_terms = renewed_lease(
                 job, lease, self.clock, self.node, store_time=self.store.now()
             )
+            new_terms = self._completed(new_terms, asked)
             new = changes.renewed(job, self.clock.now(), new_terms)
             taken = None if new_terms.renewals else AuditEvent.LEASED
             tx.put(new, self.line(taken, new, owner=lease.owner) if taken else None)
             return new
+
+    def _new_lease(self, terms: LeaseTerms) -> Lease:
+        asked = self.clock.since_boot()
+        made = new_lease(terms, self.clock, self.node, store_time=self.store.now())
+        return self._completed(made, asked)
+
+    def _completed(self, lease: Lease, asked: float) -> Lease:
+        """With our own date from before the store was asked for its time: its holder, who may be
+        stopped in between, counts from ours, all others from theirs."""
+        return lease._replace(since_boot=round(asked, 3))
 
     def lease_expired(self, lease: Lease) -> bool:
         return is_over(lease, self.clock, self.store.now())
