@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from mam_core.process_mark import ProcessMark
 from mam_core.work.marks import AttemptMark
-from mam_core.work.orders import Isolation, Orders, new_token
+from mam_core.work.orders import FOREVER, Deadlines, Isolation, Orders, new_token
 from mam_core.work.processes import look, pids, read_fact
 from mam_core.work.reports import Ended, Report, Started
 from mam_core.work.supervised import Supervised
@@ -46,8 +46,9 @@ def with_word(word: str) -> list[int]:
 class Run:
     """One supervised attempt: its reports and its output so far."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: Orders, until: Deadlines = FOREVER) -> None:
         self.orders = orders
+        self._until = until
         self.mark: AttemptMark | None = None
         self.output = b""
         self.reports: list[Report] = []
@@ -99,8 +100,9 @@ class Run:
         self.supervised.close()
         self._reader.join(PATIENCE_SEC)
 
-    def _remember(self, supervisor: ProcessMark) -> None:
+    def _remember(self, supervisor: ProcessMark) -> Deadlines:
         self.mark = AttemptMark.of(self.orders.token, supervisor)
+        return self._until
 
     def _read(self, pipe: int) -> None:
         with open(pipe, "rb", buffering=0) as file:
@@ -133,8 +135,8 @@ class Stage:
         run.until_told(Started)
         return run
 
-    def start(self, orders: Orders) -> Run:
-        run = Run(orders)
+    def start(self, orders: Orders, until: Deadlines = FOREVER) -> Run:
+        run = Run(orders, until)
         self._runs.append(run)
         return run
 

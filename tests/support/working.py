@@ -54,6 +54,7 @@ class Workshop:
             "sweep_sec": 1.0,
             "grace_sec": GRACE_SEC,
         }
+        self._store = ""
         self._agents: dict[str, dict[str, Any]] = {}
         self._screens: list[Screen] = []
         self._config: Config | None = None
@@ -68,6 +69,11 @@ class Workshop:
     def set_nothing(self) -> None:
         """As somebody has it who never wrote a line of settings."""
         self._settings.clear()
+        self._config = None
+
+    def keep_in(self, url: str) -> None:
+        """Not in a folder, but in the database there."""
+        self._store = url
         self._config = None
 
     def agent(self, name: str, *command: object, **profile: Any) -> str:
@@ -87,6 +93,8 @@ class Workshop:
     def config(self) -> Config:
         if self._config is None:
             lines = ["[defaults]", *(f"{name} = {value}" for name, value in self._settings.items())]
+            if self._store:
+                lines += ["[store]", f"url = {json.dumps(self._store)}"]
             for name, profile in self._agents.items():
                 lines.append(f"[agents.{name}]")
                 for key, value in profile.items():

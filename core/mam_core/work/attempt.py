@@ -30,7 +30,7 @@ from mam_core.work.decision import Decision, Facts, decide, not_here, wants_chec
 from mam_core.work.git_state import GitState, git_state
 from mam_core.work.hold import Hold, Terms
 from mam_core.work.marks import AttemptMark, end_leftovers, is_gone
-from mam_core.work.orders import Orders, new_token
+from mam_core.work.orders import FOREVER, Deadlines, Orders, new_token
 from mam_core.work.output import OUTPUT, OutputLog
 from mam_core.work.running import Running, Way
 from mam_core.work.screen import Screen
@@ -69,6 +69,7 @@ class Attempt:
             registry, profile, self._hold, self._voice, screen, terms.grace_sec, self._dialogue
         )
         self._mark: AttemptMark | None = None
+        self._until = FOREVER  #: of what was started last
 
     def run(self) -> Job | None:
         """The job as it stands afterwards; None when it was no longer ours to change."""
@@ -115,6 +116,7 @@ class Attempt:
             return self._end(Decision(Status.ERROR, Reason.NOT_FOUND, trouble), {})
         if self._dialogue is not None:
             self._dialogue.begin(job.prompt)
+        self._hold.confirm()  # git may take its time
         before = git_state(workdir, f"{job.job_id}/{job.attempt}/start")
         folder.write(PROMPT, job.prompt.encode("utf-8", "surrogatepass"))
         try:
@@ -178,18 +180,33 @@ class Attempt:
             self.counterpart.started(supervisor, os.path.join(folder.path, OUTPUT))
 
     def _start(self, orders: Orders, folder: Folder, way: Way = Way.PIPES) -> Running:
-        def remember(supervisor: ProcessMark) -> None:
-            mark = AttemptMark.of(orders.token, supervisor, self._registry.node)
-            mark.write(folder)
-            self._mark = mark
-            self._hold.confirm()
+        def remember(supervisor: ProcessMark) -> Deadlines:
+            return self._remember(
+                AttemptMark.of(orders.token, supervisor, self._registry.node), folder
+            )
 
-        return Running.start(orders, self._clock, remember, way)
+        return self._bound(Running.start(orders, self._clock, remember, way))
+
+    def _remember(self, mark: AttemptMark, folder: Folder) -> Deadlines:
+        mark.write(folder)
+        self._mark = mark
+        return self._confirmed()
+
+    def _confirmed(self) -> Deadlines:
+        """Until when what is started now may run: known only once the job is surely still ours."""
+        self._hold.confirm()
+        self._until = self._hold.deadlines
+        return self._until
+
+    def _bound(self, running: Running) -> Running:
+        self._hold.bind(running, self._until)
+        return running
 
     # -- the end ---------------------------------------------------------------------------
 
     def _conclude(self, folder: Folder, workdir: str) -> Job | None:
         hold, ended = self._hold, self._tending.ended
+        hold.heed(ended)
         outcome = self._tending.outcome()
         facts = Facts(ended, outcome, hold.cause, hold.words, self._tending.not_started)
         if wants_checks(facts) and (hold.job.expected_artifacts or hold.job.validate):

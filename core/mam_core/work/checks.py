@@ -83,6 +83,9 @@ class Checks:
                 running.stop(self._grace_sec)
         said = tail.decode("utf-8", "replace")
         ended = running.ended or Ended(Why.LOST)
+        is_late = is_late or ended.why is Why.TIMEOUT
+        if ended.why is Why.LEASE_OVER:
+            self._hold.heed(ended)
         if not_started is not None:
             return Check(line, False, f"the validate command cannot be run: {not_started.words}")
         if ended.was_oom:

@@ -3,7 +3,8 @@
 Looked at again and again, by whoever waits for something. A registry that cannot
 be asked or written to for a while is warned of and tried again: only its word
 that somebody else has the job ends the hold, and, where hosts share it, so long a
-silence that another host may have taken the job up.
+silence that another host may have taken the job up. That last one is a deadline, which
+the supervisors hold: whatever keeps us from looking does not keep them.
 """
 
 from __future__ import annotations
@@ -18,15 +19,21 @@ from mam_core.pace import paced
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.work.decision import BACK_OFF, BackOff, Cause
-from mam_core.work.orders import GRACE_SEC
+from mam_core.work.orders import FOREVER, GRACE_SEC, Deadlines
 from mam_core.work.output import CAP_BYTES
 from mam_core.work.relocation import Relocation
+from mam_core.work.reports import Ended, Why
+from mam_core.work.running import Running
 from mam_core.work.voice import Voice
 
 #: How often the record is read for a wish to cancel; a wish is heard this late at most.
 LOOK_SEC = 0.5
 #: After a heartbeat that failed; sooner than usual, since the lease goes on running out.
 _AGAIN_SEC = 1.0
+#: In the time of a lease there is room for so many heartbeats at least.
+_BEATS = 3
+#: We end a job whose time is over. A supervisor does it after so much more: if we could not.
+_WALL_SLACK_SEC = 1.0
 
 
 class Terms(NamedTuple):
@@ -65,10 +72,12 @@ class Hold:
         self._voice = voice
         self._is_stopping = is_stopping
         self._first_seq = job.last_seq
+        self._bound: dict[Running, Deadlines] = {}
         now = registry.clock.since_boot()
         self._renewed = job.lease.since_boot if job.lease else now
         self._fence_sec = fence_sec(job.lease) if job.lease else None
-        self._beat_at = now + terms.heartbeat_sec
+        self._beat_sec = min(terms.heartbeat_sec, terms.lease_sec / _BEATS)
+        self._beat_at = now + self._beat_sec
         self._look_at = now
 
     def stop(self, cause: Cause, words: str = "") -> None:
@@ -102,9 +111,55 @@ class Hold:
         started nothing. While the lease runs nobody does that, and once it is over they find the
         mark. Raises what a heartbeat raises.
         """
-        now = self._registry.clock.since_boot()
-        if now - self._renewed > self._terms.lease_sec / 2:
-            self._renew(now)
+        if self._registry.clock.since_boot() - self._renewed > self._terms.lease_sec / 2:
+            self._renew()
+
+    # -- deadlines -------------------------------------------------------------------------
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """Of what is started now: the end of the lease, as far as it is known, and of the job's
+        time, which what is started has to itself."""
+        wall = self._registry.clock.since_boot() + self.job.timeout_sec + _WALL_SLACK_SEC
+        return Deadlines(self._lease_until, wall)
+
+    @property
+    def is_over(self) -> bool:
+        """Another host may have the job."""
+        return self._registry.clock.since_boot() >= self._lease_until
+
+    def bind(self, running: Running, until: Deadlines) -> None:
+        """From now on each renewal moves its deadline ahead."""
+        self._bound[running] = until
+        self._feed()
+
+    def unbind(self, running: Running) -> None:
+        """It is none of this job's any more."""
+        if self._bound.pop(running, None) is not None:
+            running.allow(FOREVER)
+
+    def heed(self, ended: Ended) -> None:
+        """A supervisor that ended something at a deadline did it for us."""
+        if ended.why is Why.LEASE_OVER:
+            self._stop_cut_off()
+        elif ended.why is Why.TIMEOUT:
+            self.stop(Cause.TIMEOUT, f"it ran for {self.job.timeout_sec:g} s")
+
+    @property
+    def _lease_until(self) -> float:
+        """Counted from before the question that renewed the lease: its own date is later."""
+        return FOREVER.lease if self._fence_sec is None else self._renewed + self._fence_sec
+
+    def _feed(self) -> None:
+        for running, until in self._bound.items():
+            running.allow(until._replace(lease=self._lease_until))
+
+    def _stop_cut_off(self) -> None:
+        silent = self._registry.clock.since_boot() - self._renewed
+        words = f"its lease could not be renewed for {silent:.0f} s"
+        self.stop(Cause.CUT_OFF, f"{words}, and another host may take it up")
+
+    # -- looking ---------------------------------------------------------------------------
 
     def keep(self, now: float) -> None:
         """Renew the lease when it is time to, and look whether anybody wishes something."""
@@ -112,11 +167,10 @@ class Hold:
             self._look_at = now + paced(LOOK_SEC)
             self._look()
         if now >= self._beat_at:
-            self._beat_at = now + self._terms.heartbeat_sec
+            self._beat_at = now + self._beat_sec
             self._beat(now)
-        if self._fence_sec is not None and now - self._renewed > self._fence_sec:
-            words = f"its lease could not be renewed for {now - self._renewed:.0f} s"
-            self.stop(Cause.CUT_OFF, f"{words}, and another host may take it up")
+        if self.is_over:
+            self._stop_cut_off()
 
     def _look(self) -> None:
         try:
@@ -130,17 +184,19 @@ class Hold:
 
     def _beat(self, now: float) -> None:
         try:
-            self._renew(now)
+            self._renew()
         except (TransitionRefused, JobNotFound) as problem:
             self.stop(Cause.TAKEN, problem.message)
         except (MamError, OSError) as problem:
-            self._beat_at = now + min(paced(_AGAIN_SEC), self._terms.heartbeat_sec)
+            self._beat_at = now + min(paced(_AGAIN_SEC), self._beat_sec)
             warn(f"the lease of job {self.job.job_id} is not renewed: {problem}")
 
-    def _renew(self, now: float) -> None:
+    def _renew(self) -> None:
         job_id, attempt = self.job.job_id, self.job.attempt
+        asked = self._registry.clock.since_boot()
         self._follow(self._registry.heartbeat(job_id, self._terms.lease, attempt=attempt))
-        self._renewed = now
+        self._renewed = asked
+        self._feed()
 
     def _follow(self, job: Job) -> None:
         if job.attempt != self.job.attempt or job.status is not Status.RUNNING:

@@ -8,6 +8,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from enum import StrEnum
+from math import inf
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -26,6 +27,24 @@ SAMPLE_SEC = 1.0
 #: The limits that can be asked for. Each holds for one process, not for the tree, so none
 #: is set unasked: `as` stops JavaScript agents from starting at all, `rss` does nothing.
 LIMITS = ("as", "core", "cpu", "data", "fsize", "nofile", "nproc")
+
+
+class Deadlines(NamedTuple):
+    """Until when an attempt's processes may run, on the clock since boot.
+
+    The supervisor ends them then, whatever its worker is doing.
+    """
+
+    lease: float = inf  #: another host may take the job up soon after
+    wall: float = inf  #: the job's time is over
+
+    @property
+    def words(self) -> str:
+        """As they are said on the line."""
+        return f"until {self.lease!r} {self.wall!r}"
+
+
+FOREVER = Deadlines()
 
 
 class Isolation(StrEnum):
@@ -59,20 +78,24 @@ class Orders(NamedTuple):
     def __repr__(self) -> str:
         return f"<Orders {self.label}>"
 
-    def encode(self) -> bytes:
-        """Bytes throughout, so that no encoding can change a path or a variable.
-
-        `marshal`, because both ends are the same Python, and reading it costs nothing.
-        """
+    def check(self) -> None:
+        """Raises `InvalidField` for what no process can be given."""
         for name in self.limits:
             if name not in LIMITS:
                 raise InvalidField(
                     f"there is no limit called {name}; there are {', '.join(LIMITS)}"
                 )
-        environ = {**self.environ, TOKEN_VARIABLE: self.token}
+        environ = self.environ
         texts = (*self.argv, self.cwd, self.stdin or "", *environ, *environ.values())
         if not self.argv or any("\0" in text for text in texts):
             raise InvalidField("a command, its folder and its environment hold no NUL character")
+
+    def encode(self, until: Deadlines = FOREVER) -> bytes:
+        """Bytes throughout, so that no encoding can change a path or a variable.
+
+        `marshal`, because both ends are the same Python, and reading it costs nothing.
+        """
+        environ = {**self.environ, TOKEN_VARIABLE: self.token}
         data = marshal.dumps(
             {
                 "argv": [os.fsencode(word) for word in self.argv],
@@ -81,6 +104,7 @@ class Orders(NamedTuple):
                 "token": self.token,
                 "stdin": os.fsencode(self.stdin) if self.stdin else None,
                 "input": -1,  # the supervisor knows its number
+                "until": tuple(map(float, until)),
                 "grace_sec": float(self.grace_sec),
                 "sample_sec": float(self.sample_sec),
                 "memory_max": self.memory_max,

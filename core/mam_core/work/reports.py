@@ -21,6 +21,8 @@ class Why(StrEnum):
     SIGNALLED = "signalled"
     OVER_MEMORY = "over_memory"
     NOT_STARTED = "not_started"
+    LEASE_OVER = "lease_over"  #: the worker did not renew it, or could not say so
+    TIMEOUT = "timeout"  #: the job's time was over, and the worker did not end it
     #: The supervisor itself died and told nothing: whether a process is left must be asked.
     LOST = "lost"
 

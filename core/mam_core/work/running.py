@@ -18,7 +18,7 @@ from typing import NamedTuple
 from mam_core.clock import Clock
 from mam_core.process_mark import ProcessMark
 from mam_core.work.agent_input import AgentInput
-from mam_core.work.orders import Orders
+from mam_core.work.orders import Deadlines, Orders
 from mam_core.work.reports import Ended, Report
 from mam_core.work.supervised import Supervised
 
@@ -71,11 +71,12 @@ class Running:
         cls,
         orders: Orders,
         clock: Clock,
-        remember: Callable[[ProcessMark], None],
+        remember: Callable[[ProcessMark], Deadlines | None],
         way: Way = Way.PIPES,
         size: tuple[int, int] | None = None,
     ) -> Running:
-        """`remember` is told who the supervisor is before the command is started.
+        """`remember` is told who the supervisor is before the command is started, and answers
+        until when that may run.
 
         `size` is that of a terminal: rows and columns.
         """
@@ -165,6 +166,10 @@ class Running:
             self._poll.register(fd, select.POLLIN if listening else 0)
 
     # -- its end ---------------------------------------------------------------------------
+
+    def allow(self, until: Deadlines) -> None:
+        """Its supervisor ends it then, whatever we do."""
+        self._supervised.allow(until)
 
     def stop(self, grace_sec: float) -> None:
         """Said in every turn until it is over: a supervisor that does not answer is killed."""

@@ -20,7 +20,7 @@ from contextlib import suppress
 from mam_core.errors import MamError
 from mam_core.process_mark import ProcessMark
 from mam_core.work.caps import Means, scope_argv, scope_environ
-from mam_core.work.orders import Orders
+from mam_core.work.orders import FOREVER, Deadlines, Orders
 from mam_core.work.reports import Ended, Report, Why, parse
 
 _BOOT = (
@@ -55,17 +55,17 @@ class Supervised:
         stdout: int,
         stderr: int,
         stdin: int | None = None,
-        remember: Callable[[ProcessMark], None] = lambda _mark: None,
+        remember: Callable[[ProcessMark], Deadlines | None] = lambda _mark: None,
     ) -> Supervised:
         """Start a supervisor, and through it the agent; does not wait for either.
 
         `stdout`, `stderr` and `stdin` are open files that the agent gets; the
         caller closes its own copies. A `stdin` goes before the one of the orders;
         when it is a terminal, it becomes the agent's controlling one. `remember`
-        is told who the supervisor is before the agent is started: when it raises,
-        nothing is.
+        is told who the supervisor is before the agent is started, and answers until
+        when it may run: when it raises, or that moment has passed, nothing is started.
         """
-        message = orders.encode()
+        orders.check()
         ours, its = socket.socketpair()
         try:
             with its:
@@ -78,9 +78,9 @@ class Supervised:
             mark = ProcessMark.of(supervised.pid)
             if mark is None:
                 raise SupervisorFailed("the supervisor died before it could be told anything")
-            remember(mark)
+            until = remember(mark) or FOREVER
             with suppress(OSError):  # it is dead: the next `read` says so
-                ours.sendall(message)
+                ours.sendall(orders.encode(until))
         except BaseException:
             supervised.close()
             raise
@@ -119,7 +119,13 @@ class Supervised:
 
     def stop(self, grace_sec: float | None = None) -> None:
         """End the attempt: TERM to all, grace, KILL. May be said again with a shorter grace."""
-        words = "stop" if grace_sec is None else f"stop {grace_sec:f}"
+        self._say("stop" if grace_sec is None else f"stop {grace_sec:f}")
+
+    def allow(self, until: Deadlines) -> None:
+        """It may run until then, and no longer until what was said before."""
+        self._say(until.words)
+
+    def _say(self, words: str) -> None:
         with suppress(OSError):  # dead, or deaf because it is stopped: see `kill`
             self._line.send(f"{words}\n".encode())
 

@@ -4,7 +4,9 @@
 one line to the worker brings the orders and takes reports, a JSON line each. When
 that line closes, also because the worker was killed, when it is told to stop, or
 when the agent has ended, it ends the whole tree and says so: that the tree is
-empty, and how many needed KILL.
+empty, and how many needed KILL. It does the same when a deadline passes. The worker
+moves the deadlines ahead; this process waits for nothing but its own poll, so they hold
+while the worker is stopped or blocked.
 
 Every job pays for the start of this process, so it imports next to nothing:
 no json, no enum, no typing, no signal, which together would cost as much as Python.
@@ -30,6 +32,7 @@ from mam_core.work.usage import Meter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from mam_core.work.kernel_cap import KernelCap
@@ -37,6 +40,11 @@ if TYPE_CHECKING:
 #: Why the tree was ended, as it is reported.
 AGENT_ENDED, STOPPED, WORKER_GONE, SIGNALLED = "agent_ended", "stopped", "worker_gone", "signalled"
 OVER_MEMORY, NOT_STARTED = "over_memory", "not_started"
+LEASE_OVER, TIMEOUT = "lease_over", "timeout"
+
+#: At the end of a lease the grace is this at most, counted from the deadline: another host takes
+#: the job up `leases.FENCED_SEC` after the whole lease, and KILL and the proof come before that.
+FENCED_GRACE_SEC = 4.0
 
 #: Between two looks at the memory of a tree that has a limit; all else waits for `sample_sec`.
 WEIGH_SEC = 0.25
@@ -44,6 +52,10 @@ WEIGH_SEC = 0.25
 LINGER_SEC = 5.0
 #: Mostly an agent leaves nobody; that is known this much later, and saves a look at everybody.
 _SETTLE_SEC = 0.003
+
+#: The clock of the deadlines, and of all else: it goes on while the machine is suspended.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_NEVER = float("inf")
 
 _STOP_SIGNALS = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
 
@@ -71,6 +83,8 @@ class Supervisor:
     def __init__(self, line: Line, orders: dict[str, Any]) -> None:
         self._line = line
         self._orders = orders
+        self._deadlines: dict[str, float] = {LEASE_OVER: _NEVER, TIMEOUT: _NEVER}
+        self._allow(orders["until"])
         self._meter = Meter()
         self._ending: Ending | None = None
         self._why = ""
@@ -82,6 +96,9 @@ class Supervisor:
         self._next_linger = 0.0
 
     def run(self, stdout: int, stderr: int, stdin: int = -1) -> None:
+        if _now() >= self._deadlines[LEASE_OVER]:  # the worker was stopped before it could say go
+            self._line.say("ended", why=LEASE_OVER)
+            return self._line.finish()
         self._orders["input"] = stdin
         wake = self._hear_signals()
         lacking = trees.prepare()
@@ -104,7 +121,7 @@ class Supervisor:
             if fd >= 0:
                 self._poll.register(fd, select.POLLIN)
         self._wake = wake
-        now = time.monotonic()
+        now = _now()
         self._next_sample = now + self._orders["sample_sec"]
         self._next_look = now + WEIGH_SEC if self._orders["memory_max"] else self._next_sample
         while not self._tree.is_empty:
@@ -148,7 +165,7 @@ class Supervisor:
 
     def _turn(self) -> None:
         """Sleep until something happens or is due, and do it."""
-        pause = max(0.0, self._next_look - time.monotonic())
+        pause = max(0.0, min(self._next_look, *self._deadlines.values()) - _now())
         for fd, event in self._poll.poll(pause * 1000 + 1):
             if fd == self._tree.words and event & select.POLLHUP:
                 self._poll.unregister(fd)  # it is ending; that it has ended comes as a signal
@@ -167,7 +184,8 @@ class Supervisor:
             self._agent_ended()
         if self._tree.is_empty:
             return
-        now = time.monotonic()
+        self._heed_deadlines()
+        now = _now()
         if now >= self._next_look:
             self._look(now)
 
@@ -192,13 +210,29 @@ class Supervisor:
         )
 
     def _hear_worker(self) -> None:
-        """``stop GRACE``; the line's end is an order too."""
+        """``stop GRACE`` and ``until LEASE WALL``; the line's end is an order too."""
         for words in self._line.hear():
             if words[0] == "stop":
                 self._end(STOPPED, float(words[1]) if len(words) > 1 else None)
+            elif words[0] == "until":
+                self._allow([float(word) for word in words[1:]])
         if self._line.is_closed:
             self._poll.unregister(self._line.fd)
             self._end(WORKER_GONE)
+
+    def _allow(self, until: Iterable[float]) -> None:
+        self._deadlines[LEASE_OVER], self._deadlines[TIMEOUT] = until
+
+    def _heed_deadlines(self) -> None:
+        now = _now()
+        for why, at in self._deadlines.items():
+            if now < at:
+                continue
+            self._deadlines[why] = _NEVER
+            grace = self._orders["grace_sec"]
+            if why == LEASE_OVER:
+                grace = max(0.0, min(grace, at + FENCED_GRACE_SEC - now))
+            self._end(why, grace)
 
     def _agent_ended(self) -> None:
         if self._trouble >= 0:
@@ -215,7 +249,7 @@ class Supervisor:
 
     def _end(self, why: str, grace: float | None = None) -> None:
         """Begin, or hurry; the first reason is the reason."""
-        now = time.monotonic()
+        now = _now()
         asked = self._orders["grace_sec"] if grace is None else grace
         self._why = self._why or why
         if self._ending is None:
@@ -290,6 +324,10 @@ class Supervisor:
             io_bytes=self._meter.io_bytes,
             net_bytes=self._meter.net_bytes,
         )
+
+
+def _now() -> float:
+    return time.clock_gettime(_CLOCK)
 
 
 def _outcome(status: int | None) -> dict[str, int | None]:

@@ -64,7 +64,7 @@ class LiveAgent:
         self.has_printed = False  #: before that the pane shows somebody else's screen
         self.paste_mode = PasteMode()
         self.likeness = likeness
-        self._running = running
+        self.running = running
         self._pane = pane
         self._reader = reader
         self._clock = clock
@@ -75,15 +75,15 @@ class LiveAgent:
 
     @property
     def supervisor(self) -> int:
-        return self._running.supervisor
+        return self.running.supervisor
 
     @property
     def ended(self) -> Ended | None:
-        return self._running.ended
+        return self.running.ended
 
     @property
     def is_over(self) -> bool:
-        return self._running.is_over
+        return self.running.is_over
 
     @property
     def speaks_for_itself(self) -> bool:
@@ -103,10 +103,10 @@ class LiveAgent:
     def turn(self, pause_sec: float) -> Moment:
         """Wait until something comes, at most for the pause."""
         pane, now = self._pane, self._clock.since_boot()
-        self._running.listen(not pane.is_full)
+        self.running.listen(not pane.is_full)
         pause_sec = min(pause_sec, max(0.0, self._look_at - now))
         pause_sec = min(pause_sec, _SLOW_SEC) if pane.has_unshown else pause_sec
-        heard = self._running.turn(pause_sec, *pane.files)
+        heard = self.running.turn(pause_sec, *pane.files)
         signs: list[Sign] = []
         for data, _ in heard.output:
             pane.show(data)
@@ -132,16 +132,16 @@ class LiveAgent:
     def _pass_keys(self) -> bool:
         size = self._pane.new_size()
         if size is not None:
-            self._running.resize(*size)
+            self.running.resize(*size)
         keys = self._pane.keys()
         if keys:
             with suppress(AgentDoesNotRead):  # a terminal drops what nobody reads, too
-                self._running.type(keys)
+                self.running.type(keys)
         return bool(keys)
 
     def stop(self, grace_sec: float) -> None:
         """Said in every turn until it is over."""
-        self._running.stop(grace_sec)
+        self.running.stop(grace_sec)
 
     def end(self, grace_sec: float, meanwhile: Callable[[], object] = lambda: None) -> None:
         """End its whole tree, and wait for that."""
@@ -154,6 +154,6 @@ class LiveAgent:
         """Show the last of it, and let go."""
         deadline = self._clock.since_boot() + _LAST_WORDS_SEC
         while self._pane.has_unshown and self._clock.since_boot() < deadline:
-            self._running.turn(_SLOW_SEC)
+            self.running.turn(_SLOW_SEC)
             self._pane.show()
-        self._running.close()
+        self.running.close()

@@ -26,7 +26,7 @@ from mam_core.work.live.instructions import line_for
 from mam_core.work.live.session import LiveSession, surroundings
 from mam_core.work.live.tending import LiveTending
 from mam_core.work.marks import AttemptMark
-from mam_core.work.orders import Orders
+from mam_core.work.orders import FOREVER, Deadlines, Orders
 from mam_core.work.output import OutputLog
 from mam_core.work.running import Running, Way
 from mam_core.work.screen import Screen
@@ -59,9 +59,13 @@ class LiveAttempt(Attempt):
             self._session.dismiss(self._terms.grace_sec)
             raise
         agent = self._session.agent
-        # One that has ended, or whose job somebody else has now, takes no other.
-        if agent is not None and (agent.ended or self._hold.cause is not None):
+        if agent is None:
+            return job
+        # One that has ended, or whose job somebody else may have now, takes no other.
+        if agent.ended or self._hold.cause is not None or self._hold.is_over:
             self._session.dismiss(self._terms.grace_sec)
+        else:
+            self._hold.unbind(agent.running)
         return job
 
     def _tend(self, orders: Orders, folder: Folder, git: GitState | None) -> None:
@@ -71,6 +75,8 @@ class LiveAttempt(Attempt):
             agent = self._agent(orders, folder)
             self._note_start(agent.supervisor, orders, folder, git)
             self._live.attend(self._session, agent, log, line)
+            # The time of its job is over with its turn; the lease is not.
+            self._hold.bind(agent.running, FOREVER)
 
     def _agent(self, orders: Orders, folder: Folder) -> LiveAgent:
         """The one that lives, if it suits the job; else a fresh one."""
@@ -80,6 +86,7 @@ class LiveAttempt(Attempt):
         )
         if session.agent is not None and session.suits(likeness) and session.mark is not None:
             self._remember(session.mark, folder)
+            self._bound(session.agent.running)
             self._live.note_cap(session.agent.cap)
             return session.agent
         session.dismiss(self._terms.grace_sec, self._keep)
@@ -91,17 +98,13 @@ class LiveAttempt(Attempt):
             label=f"agent {self._profile.name} since job {job.job_id} attempt {job.attempt}",
         )
 
-        def remember(supervisor: ProcessMark) -> AttemptMark:
-            mark = AttemptMark.of(orders.token, supervisor, self._registry.node)
-            self._remember(mark, folder)
-            return mark
+        def remember(supervisor: ProcessMark) -> Deadlines:
+            session.mark = AttemptMark.of(orders.token, supervisor, self._registry.node)
+            return self._remember(session.mark, folder)
 
-        return session.start(orders, self._profile, likeness, remember)
-
-    def _remember(self, mark: AttemptMark, folder: Folder) -> None:
-        mark.write(folder)
-        self._mark = mark
-        self._hold.confirm()
+        agent = session.start(orders, self._profile, likeness, remember)
+        self._bound(agent.running)
+        return agent
 
     def _keep(self) -> None:
         self._hold.keep(self._clock.since_boot())
@@ -111,10 +114,11 @@ class LiveAttempt(Attempt):
         if self._session.agent is None or self._mark is None:
             return super()._start(orders, folder, way)
 
-        def remember(_supervisor: ProcessMark) -> None:
-            self._hold.confirm()
+        def remember(_supervisor: ProcessMark) -> Deadlines:
+            return self._confirmed()
 
-        return Running.start(orders._replace(token=self._mark.token), self._clock, remember, way)
+        orders = orders._replace(token=self._mark.token)
+        return self._bound(Running.start(orders, self._clock, remember, way))
 
     def _end(self, decision: Decision, told: Mapping[str, Any]) -> Job | None:
         if decision.status is None:

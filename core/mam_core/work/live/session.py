@@ -17,7 +17,7 @@ from mam_core.tmux.facts import Hand, TmuxFailed
 from mam_core.work.live.agent import Likeness, LiveAgent
 from mam_core.work.live.pane import Pane
 from mam_core.work.marks import AttemptMark
-from mam_core.work.orders import Orders
+from mam_core.work.orders import Deadlines, Orders
 from mam_core.work.running import Running, Way
 
 #: Facts of one job, which the next one of the same agent would read wrongly.
@@ -55,20 +55,17 @@ class LiveSession:
         orders: Orders,
         profile: Profile,
         likeness: Likeness,
-        remember: Callable[[ProcessMark], AttemptMark],
+        remember: Callable[[ProcessMark], Deadlines],
     ) -> LiveAgent:
         """On the pane's own size; the pane is the agent's until `dismiss`.
 
-        `remember` is told who the supervisor is before the agent starts, and makes the mark.
+        `remember` is told who the supervisor is before the agent starts, sets the mark, and
+        answers until when the agent may run.
         """
-
-        def keep(supervisor: ProcessMark) -> None:
-            self.mark = remember(supervisor)
-
         self._rules = rules_of(profile)
         self.pane.take()
         try:
-            running = Running.start(orders, self._clock, keep, Way.TERMINAL, self.pane.size())
+            running = Running.start(orders, self._clock, remember, Way.TERMINAL, self.pane.size())
         except BaseException:
             self.pane.give_back()
             raise
