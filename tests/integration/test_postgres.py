@@ -165,6 +165,18 @@ class TestTheClock:
         eventually(lambda: there.lease_expired(short), "it is over")
         eventually(lambda: here.lease_expired(short), "here, too")
 
+    def test_is_not_believed_when_its_answer_was_slow(
+        self, registry: Registry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By half of that time it may be wrong: a worker may have been stopped in between."""
+        add(registry)
+        monkeypatch.setattr(postgres, "_CLOCK_SEC", 0.0)
+        monkeypatch.setattr(postgres, "_CLOCK", f"{postgres._CLOCK} FROM pg_sleep(0.2)")
+        assert registry.store.now() is not None
+        monkeypatch.setattr(postgres, "_TRIP_SEC", 0.1)
+        with pytest.raises(StoreError, match="too long to date a lease"):
+            registry.claim(LABEL, lease=LeaseTerms("worker", 30))
+
     def test_a_renewed_lease_is_dated_anew(self, registry: Registry) -> None:
         add(registry)
         job = registry.claim(LABEL, lease=LeaseTerms("worker", 30))

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from mam_core.errors import StoreError
+from mam_core.records import Job
 from mam_core.registry import Registry
 from mam_core.store_urls import StoreUrl
 from mam_core.stores import postgres_wire
 from mam_core.stores.postgres import PostgresDatabase
-from mam_core.stores.postgres_door import connect
+from mam_core.stores.postgres_door import Connection, NoAnswer, connect
 from mam_core.stores.postgres_wire import Wire
 from mam_core.stores.sql_store import SqlStore
+from tests.support.forwarder import pooler
 from tests.support.jobs import LABEL, add
+from tests.support.patience import eventually
 
 _FAILS = "SELECT 1 / CAST(:zero AS INTEGER)"
 
@@ -82,6 +87,70 @@ def test_a_server_that_ended_the_link_is_noticed(wire: Wire, postgres_schema: st
     assert not wire.is_alive()
     with pytest.raises(psycopg.OperationalError):
         wire.ask("SELECT 1")
+
+
+class TestASilentServer:
+    """Behind a pooler that hangs: the connection stands, and nothing answers."""
+
+    @pytest.fixture(autouse=True)
+    def short_patience(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Connection, "answer_sec", 0.3)
+
+    def test_is_given_up_by_a_wire(self, postgres_schema: str) -> None:
+        with pooler(postgres_schema) as (between, uri):
+            wire = Wire(connect(uri))
+            assert wire.ask("SELECT 1") == [(1,)]
+            between.hang()
+            with pytest.raises(NoAnswer, match=r"no answer for 0\.3 s"):
+                wire.ask("SELECT 1")
+            assert wire.closed
+
+    def test_is_given_up_with_more_to_say_than_it_takes(self, postgres_schema: str) -> None:
+        with pooler(postgres_schema) as (between, uri):
+            wire = Wire(connect(uri))
+            between.hang()
+            with pytest.raises(NoAnswer):
+                wire.ask("SELECT CAST(:body AS BYTEA)", {"body": bytes(1 << 24)})
+
+    def test_is_given_up_by_a_plain_connection(self, postgres_schema: str) -> None:
+        """As bells, watches and the steps to a new version have it."""
+        with pooler(postgres_schema) as (between, uri):
+            connection = connect(uri)
+            between.hang()
+            with pytest.raises(NoAnswer), connection:
+                connection.execute("SELECT 1")
+            assert connection.closed
+
+    def test_takes_no_connection(self, postgres_schema: str) -> None:
+        with pooler(postgres_schema) as (between, uri):
+            between.hang()
+            with pytest.raises(psycopg.OperationalError, match="timeout"):
+                connect(f"{uri}&connect_timeout=2")
+
+    def test_is_a_sentence_and_then_all_goes_on(self, postgres_schema: str, tmp_path: Path) -> None:
+        with pooler(postgres_schema) as (between, uri):
+            database = PostgresDatabase(StoreUrl.parse(uri))
+            store = SqlStore(
+                database, str(tmp_path / "jobs"), str(tmp_path / "logs"), database.bell
+            )
+            with Registry(store) as registry:
+                job_id = add(registry)
+                assert registry.get(job_id).job_id == job_id
+                between.hang()
+                with pytest.raises(StoreError, match="cannot be reached: no answer for"):
+                    registry.get(job_id)
+                between.go_on()
+                assert eventually(lambda: _found(registry, job_id), "it answers").job_id == job_id
+
+    def test_that_is_at_long_work_is_waited_for(self, postgres_schema: str) -> None:
+        with connect(postgres_schema) as connection, connection.patient(60):
+            connection.execute("SELECT pg_sleep(0.6)")
+
+
+def _found(registry: Registry, job_id: str) -> Job | None:
+    with suppress(StoreError):
+        return registry.get(job_id)
+    return None
 
 
 def test_who_is_interrupted_leaves_no_word_behind(

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 _SHORTEST_PAUSE_SEC, _LONGEST_PAUSE_SEC = 0.1, 5.0
 #: The server's clock is asked again after this; between, our own boot clock counts on.
 _CLOCK_SEC = 10.0
+#: What the server's clock says is not believed when the question took longer: by half of that it
+#: may be wrong, and leases are dated by it.
+_TRIP_SEC = 2.0
+_TRIPS = 3
+#: A step to a new version rewrites tables: a server that is at it says nothing meanwhile.
+_STEP_SEC = 600.0
 _CLOCK = "SELECT extract(epoch FROM clock_timestamp())"
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -88,12 +94,27 @@ class PostgresDatabase:
             return None
         ours = time.clock_gettime(_BOOTTIME)
         if self._offset is None or not 0 <= ours - self._offset[0] < _CLOCK_SEC:
+            self._offset = self._measured()
+            ours = time.clock_gettime(_BOOTTIME)
+        return ours + self._offset[1]
+
+    def _measured(self) -> tuple[float, float]:
+        """When the server's clock was read, and how far it is ahead of ours.
+
+        Whoever is stopped between question and answer would be wrong by half of that time.
+        """
+        trip = 0.0
+        for _ in range(_TRIPS):
             with self._lending(needs_tables=False) as wire:
                 asked = time.clock_gettime(_BOOTTIME)
                 ((theirs,),) = wire.ask(_CLOCK)
                 ours = time.clock_gettime(_BOOTTIME)
-                self._offset = (ours, float(theirs) - (asked + ours) / 2)
-        return ours + self._offset[1]
+            trip = ours - asked
+            if trip <= _TRIP_SEC:
+                return ours, float(theirs) - (asked + ours) / 2
+        raise StoreError(
+            f"{self.place} takes {trip:.0f} s to tell the time: too long to date a lease"
+        )
 
     def watch(self, changed_since: ChangedSince, wake: Callable[[], None]) -> PostgresWatch:
         from mam_core.stores.postgres_watch import PostgresWatch
@@ -191,7 +212,8 @@ class PostgresDatabase:
                 if version == 0:
                     connection.execute(f"CREATE TABLE {_VERSION_TABLE} (version INTEGER NOT NULL)")
                     connection.execute(f"INSERT INTO {_VERSION_TABLE} VALUES (0)")
-                connection.execute(step(version, self.dialect).encode())
+                with connection.patient(_STEP_SEC):
+                    connection.execute(step(version, self.dialect).encode())
                 connection.execute(f"UPDATE {_VERSION_TABLE} SET version = %s", (version + 1,))
         if version > len(STEPS):
             raise StoreError(f"{self.place} was made by a newer mam: this one leaves it alone")

@@ -1,6 +1,7 @@
 """The one door to psycopg: how a connection is made, and what its errors mean to a person.
 
-A cut link is noticed in seconds, by keepalives and by what stays unacknowledged. A
+A cut link is noticed in seconds, by keepalives and by what stays unacknowledged; one that
+stands while nothing answers any more, as behind a pooler that hangs, by the silence. A
 password comes from the url, a file of its own, or whatever libpq itself looks at
 (PGPASSWORD, PGPASSFILE, a service); no sentence of ours ever holds one.
 """
@@ -8,10 +9,14 @@ password comes from the url, a file of its own, or whatever libpq itself looks a
 from __future__ import annotations
 
 import os
-from typing import Any
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
+from psycopg.abc import PQGen
 from psycopg.adapt import Transformer as Transformer
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import ExecStatus, Format
@@ -20,7 +25,6 @@ from psycopg.pq.abc import PGresult
 from mam_core.disk import Folder
 from mam_core.errors import ConfigError, LockTimeout, MamError, RegistryGone, StoreError
 
-Connection = psycopg.Connection[Any]
 DatabaseError = psycopg.Error
 DataProblem = psycopg.DataError
 LinkProblem = psycopg.OperationalError
@@ -36,6 +40,10 @@ PATIENCE_MS = 5000
 #: A process that was stopped in the middle of a transaction is not waited for longer than this.
 _IDLE_IN_TRANSACTION_MS = 60_000
 
+#: So long a silence in the middle of an answer means that none will come. Longer than a wait for
+#: a row may be, and well below the part of the usual lease that its holder may use.
+ANSWER_SEC = 10.0
+
 _LINK = {
     "connect_timeout": "3",
     "keepalives": "1",
@@ -47,6 +55,55 @@ _LINK = {
 }
 
 
+_Answer = TypeVar("_Answer")
+
+
+class NoAnswer(LinkProblem):
+    """The server was asked, and said nothing for too long; the connection is closed."""
+
+    def __init__(self, sec: float) -> None:
+        super().__init__(f"no answer for {sec:g} s")
+
+
+class Connection(psycopg.Connection[Any]):
+    """One that waits for an answer, but not for ever."""
+
+    answer_sec = ANSWER_SEC
+
+    def wait(self, gen: PQGen[_Answer], *args: Any, **given: Any) -> _Answer:
+        try:
+            return super().wait(_answered(gen, self.answer_sec), *args, **given)
+        except NoAnswer:
+            self.close()
+            raise
+
+    @contextmanager
+    def patient(self, sec: float) -> Iterator[None]:
+        """For statements that are known to take long."""
+        before, self.answer_sec = self.answer_sec, sec
+        try:
+            yield
+        finally:
+            self.answer_sec = before
+
+
+def _answered(gen: PQGen[_Answer], patience_sec: float) -> PQGen[_Answer]:
+    """The same talk; whoever drives it says again and again that nothing came meanwhile."""
+    heard = time.monotonic()
+    try:
+        wanted = next(gen)
+        while True:
+            came = yield wanted
+            if came:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > patience_sec:
+                raise NoAnswer(patience_sec)
+            wanted = gen.send(came)
+    except StopIteration as end:
+        answer: _Answer = end.value
+        return answer
+
+
 def connect(url: str, password_file: str | None = None) -> Connection:
     """A connection that commits by itself unless it is told to begin; `DatabaseError` if none."""
     try:
@@ -56,7 +113,7 @@ def connect(url: str, password_file: str | None = None) -> Connection:
     wanted: dict[str, Any] = {**_LINK, **given}
     if password_file is not None and "password" not in given:
         wanted["password"] = _password(password_file)
-    made = psycopg.connect(**wanted, autocommit=True)
+    made = Connection.connect(**wanted, autocommit=True)
     try:
         made.execute(
             f"SET lock_timeout = {PATIENCE_MS}; "

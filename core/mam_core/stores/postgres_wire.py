@@ -20,6 +20,7 @@ from mam_core.stores.postgres_door import (
     DatabaseError,
     DataProblem,
     LinkProblem,
+    NoAnswer,
     Outcome,
     Result,
     Transformer,
@@ -154,7 +155,12 @@ class Wire:
 
     def _wait(self, events: int) -> None:
         self._poll.register(self._pgconn.socket, events)
-        if any(seen & ~select.POLLOUT for _, seen in self._poll.poll()):
+        patience_sec = self._connection.answer_sec
+        came = self._poll.poll(patience_sec * 1000)
+        if not came:
+            self.close()
+            raise NoAnswer(patience_sec)
+        if any(seen & ~select.POLLOUT for _, seen in came):
             self._pgconn.consume_input()
 
 
