@@ -60,6 +60,7 @@ class Lease(NamedTuple):
     renewals: int = 0
     renewed_at: str = ""
     store_time: float | None = None  #: seconds since 1970 by the store's own clock
+    logs: str = ""  #: the folder on its host in which its worker keeps histories and marks
     extra: Mapping[str, Any] = NOTHING
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,6 +74,7 @@ class Lease(NamedTuple):
             "renewals": self.renewals,
             "renewed_at": self.renewed_at,
             **shared,
+            **({"logs": self.logs} if self.logs else {}),
             **self.extra,
         }
 
@@ -121,5 +123,6 @@ _LEASE_KINDS: dict[str, Kind] = {
     "renewals": COUNT,
     "renewed_at": TEXT,
     "store_time": NUMBER.or_null(),
+    "logs": TEXT,
 }
 _CAP_KINDS: dict[str, Kind] = {"limit": COUNT, "means": TEXT, "origin": TEXT}

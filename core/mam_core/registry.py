@@ -144,9 +144,10 @@ class Registry(Ledger):
         return self._completed(made, asked)
 
     def _completed(self, lease: Lease, asked: float) -> Lease:
-        """With our own date from before the store was asked for its time: its holder, who may be
-        stopped in between, counts from ours, all others from theirs."""
-        return lease._replace(since_boot=round(asked, 3))
+        """With where its marks are, and our own date from before the store was asked for its
+        time: its holder, who may be stopped in between, counts from ours, all others from theirs.
+        """
+        return lease._replace(since_boot=round(asked, 3), logs=self.store.audit.path)
 
     def lease_expired(self, lease: Lease) -> bool:
         return is_over(lease, self.clock, self.store.now())

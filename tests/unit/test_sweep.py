@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import threading
 from pathlib import Path
@@ -248,6 +250,34 @@ class TestDeadProcesses:
         assert only(sweep.once()).witness is Witness.PROCESSES
 
 
+class TestAWorkerWithAnotherLog:
+    """Two folders of one host share the records; each keeps histories and marks of its own."""
+
+    @pytest.fixture
+    def other(self, tmp_path: Path, place: Path, clock: FakeClock) -> Registry:
+        store = close_later(FilesStore(str(place), AuditLog(str(tmp_path / "other-logs"))))
+        return Registry(store, clock=clock, node=NODE)
+
+    def test_that_lives_is_found(self, other: Registry, sweep: Sweep, clock: FakeClock) -> None:
+        """Its lease has expired: what it runs is ended first, and only then the job is back."""
+        with subprocess.Popen(["sleep", "60"]) as agent:
+            mark = ProcessMark.of(agent.pid)
+            assert mark is not None
+            attempt(other, us(), mark)
+            clock.pass_time(31)
+            swept = only(sweep.once())
+            assert swept.act is Act.REQUEUED
+            assert "what it ran was ended" in swept.words
+            assert agent.wait() == -signal.SIGTERM
+
+    def test_that_had_started_nothing(
+        self, other: Registry, sweep: Sweep, clock: FakeClock
+    ) -> None:
+        attempt(other, us(), None)
+        clock.pass_time(31)
+        assert "it had started nothing" in only(sweep.once()).words
+
+
 class TestWhatCannotBeKnown:
     def stale(self, registry: Registry, sweep: Sweep, clock: FakeClock, job: Job) -> Swept:
         clock.pass_time(31)
@@ -279,12 +309,30 @@ class TestWhatCannotBeKnown:
     def test_a_worker_with_another_log(
         self, tmp_path: Path, place: Path, registry: Registry, clock: FakeClock
     ) -> None:
-        """No mark in a log that never heard of the attempt is no sign that nothing was started."""
+        """No mark in a log that never heard of the attempt is no sign that nothing was started.
+
+        A record of before leases named the log of their worker.
+        """
         job = running(registry, lease=terms(us()))
+        assert job.lease is not None
+        with registry.changing(job.job_id) as (tx, _):
+            job = job.evolve(lease=job.lease._replace(logs=""))
+            tx.put(job, None)
         store = close_later(FilesStore(str(place), AuditLog(str(tmp_path / "other-logs"))))
         with Registry(store, clock=clock, node=NODE) as other:
             assert "another log" in self.stale(other, Sweep(other), clock, job).words
         assert registry.get(job.job_id) == job
+
+    def test_a_worker_whose_log_is_not_here(
+        self, tmp_path: Path, place: Path, registry: Registry, clock: FakeClock
+    ) -> None:
+        """As with two containers of one name, which share the records and nothing else."""
+        logs = AuditLog(str(tmp_path / "other-logs"))
+        store = close_later(FilesStore(str(place), logs))
+        with Registry(store, clock=clock, node=NODE) as other:
+            job = running(other, lease=terms(us()))
+        shutil.rmtree(logs.path)
+        assert "which is not here" in self.stale(registry, Sweep(registry), clock, job).words
 
     def test_another_host_is_judged_by_its_wall_clock(
         self, place: Path, registry: Registry, sweep: Sweep, clock: FakeClock

@@ -144,13 +144,22 @@ class Sweep:
         if lease is None:
             return self._look_at_clocks(job)
         if self._node.was_restarted(lease):
-            return _Lost(job, Witness.BOOT, "its host was started anew")
+            return self._look_at_boot(job, lease)
         if self._node.is_stranger(lease):
             return self._look_from_afar(job, lease)
         expired = self._registry.lease_expired(lease)
         if not expired or self._drowsiness.forgives(_name(job), lease):
             return self._look_at_worker(job, lease)
         return self._look_at_leftovers(job, lease)
+
+    def _look_at_boot(self, job: Job, lease: Lease) -> _Lost | Swept | None:
+        """A lease of our host's name and of another boot. Where hosts share the store two of them
+        may have one name: only a mark that is kept here tells that it was ours."""
+        if lease.store_time is not None:
+            mark = traces_of(self._registry.store.audit, job).mark
+            if mark is None or mark.supervisor.boot_id != lease.boot_id:
+                return self._look_from_afar(job, lease)
+        return _Lost(job, Witness.BOOT, "its host was started anew")
 
     def _look_at_worker(self, job: Job, lease: Lease) -> _Lost | None:
         """The lease still runs: only a worker that is surely dead, with all it started, counts."""
@@ -186,11 +195,14 @@ class Sweep:
             return None
         ago = f"the lease of {lease.owner} has expired"
         mark, unknown = traces_of(self._registry.store.audit, job)
-        if mark is None and not unknown:
-            return _Lost(job, Witness.LEASE, f"{ago}, and it had started nothing")
         gone = self._node.is_gone(mark) if mark is not None else None
         if gone:
             return _Lost(job, Witness.LEASE, f"{ago}, and nothing of it is left")
+        if gone is None and lease.store_time is not None:
+            # Another folder or container of this host's name may run it, and ends it in time.
+            return self._look_from_afar(job, lease)
+        if mark is None and not unknown:
+            return _Lost(job, Witness.LEASE, f"{ago}, and it had started nothing")
         if gone is None:
             self._look_again_at[_name(job)] = now + _STALE_SEC
             where = unknown or "its processes cannot be seen from here"

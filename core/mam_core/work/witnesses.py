@@ -8,6 +8,7 @@ gone because nobody was seen: a job is lost only where that is known.
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -88,14 +89,22 @@ class Node(NamedTuple):
 
 
 def traces_of(audit: Audit, job: Job) -> Traces:
-    """The mark of the running attempt, or why it is not known whether there should be one."""
+    """The mark of the running attempt, or why it is not known whether there should be one.
+
+    It is looked for where the lease says that its worker keeps it: a store in a database may be
+    used from several folders of one host, each with a log of its own.
+    """
+    ours = audit.path
+    place = job.lease.logs if job.lease is not None and job.lease.logs else ours
     try:
         with (
-            Folder.open(audit.path) as root,
+            Folder.open(place) as root,
             root.subfolder(job.job_id) as log,
             log.subfolder(ATTEMPTS) as attempts,
             attempts.subfolder(str(job.attempt)) as folder,
         ):
+            if place != ours:
+                folder.check_owner()  # a record must not make us end whatever somebody wrote down
             mark = AttemptMark.read(folder)
             if mark is None and folder.has(FILE):
                 return Traces(None, "the mark of its processes cannot be read")
@@ -103,7 +112,9 @@ def traces_of(audit: Audit, job: Job) -> Traces:
         mark = None
     except (OSError, StoreError) as problem:
         return Traces(None, f"its log cannot be read: {problem}")
-    if mark is None and not _tells_of(audit, job):
+    if mark is None and place != ours and not os.path.isdir(place):
+        return Traces(None, f"its worker keeps its log at {place}, which is not here")
+    if mark is None and place == ours and not _tells_of(audit, job):
         # With another DELEGATE_JOB_LOGS_DIR the worker's marks are not where we look.
         return Traces(None, "its worker keeps another log, so its processes are not known here")
     return Traces(mark)
