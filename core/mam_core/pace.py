@@ -17,6 +17,10 @@ import os
 
 POLL_VARIABLE = "MAM_POLL_SEC"
 
+#: Whoever ends waits so long for a thread of its own. One that does not move any more (a database
+#: that hangs, a disk that is gone) must not keep the process: it goes with it.
+PARTING_SEC = 5.0
+
 #: A try to connect costs as much as many looks: files are read, the kernel's table of sockets, a
 #: login is checked. Its cap is so many times higher.
 _LOOKS_A_TRY = 10

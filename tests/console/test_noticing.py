@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -25,8 +24,9 @@ from tests.console.detail_story import HOSTILE
 from tests.console.staging import add
 from tests.console.story import summary
 from tests.console.test_attention_view import asks, attending, happens, works
-from tests.console.test_situations_terminal import Tty
+from tests.console.test_situations_terminal import leave, reading, surroundings
 from tests.support.patience import eventually, until
+from tests.support.tty import Tty
 
 LEAVES, RETURNS = b"\x1b[O", b"\x1b[I"
 LEASE = LeaseTerms("worker-1", 600.0)
@@ -45,7 +45,7 @@ class Person(Tty):
     """At a terminal that says when somebody looks."""
 
     def turns(self, way: bytes) -> None:
-        os.write(self._leader, way)
+        self.type(way.decode())
 
     @property
     def calls(self) -> list[str]:
@@ -54,7 +54,7 @@ class Person(Tty):
 
 @contextmanager
 def person(folder: Path, path: str, **environ: str) -> Iterator[Person]:
-    made = Person(folder, path, **environ)
+    made = Person(reading(path), folder, surroundings(**environ))
     try:
         yield made
     finally:
@@ -101,7 +101,7 @@ def test_only_who_looks_elsewhere_is_called_and_once(tmp_path: Path) -> None:
             seen.turns(RETURNS)
             ask(registry, jobs[3], "And I, too?")
             seen.until("4 need you")
-            written = seen.leave()
+            written = leave(seen)
     hostile, other = seen.calls
     assert hostile.startswith(f"mam: job {jobs[1]} in tmux:b asks for a permission: ")
     assert hostile.isprintable()

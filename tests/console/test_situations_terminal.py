@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pty
 import re
-import struct
 import subprocess
-import termios
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,65 +16,34 @@ from mam_core.records import Status
 from mam_core.wiring import open_registry
 from mam_tui.plain import in_ascii, wants_ascii
 from tests.console.staging import add, opened
-from tests.support.patience import PATIENCE_SEC, eventually
+from tests.support.patience import PATIENCE_SEC
+from tests.support.tty import Tty
+from tests.support.tty import tty as on_a_tty
 from tests.support.watching import MAM
 
-_QUIT = b"\x11"  # ctrl+q
+
+def surroundings(**environ: str) -> dict[str, str]:
+    """A terminal of many colours, and nothing that the one of whoever runs the tests has set."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("LC_")}
+    for name in ("COLORTERM", "NO_COLOR", "LANG", "TMUX"):
+        kept.pop(name, None)
+    return {**kept, "TERM": "xterm-256color", **environ}
 
 
-class Tty:
-    """The console in a terminal of its own; everything that it writes is kept."""
-
-    def __init__(self, folder: Path, path: str, **environ: str) -> None:
-        self._leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-        kept = {name: text for name, text in os.environ.items() if not name.startswith("LC_")}
-        for name in ("COLORTERM", "NO_COLOR", "LANG", "TMUX"):
-            kept.pop(name, None)
-        self.process = subprocess.Popen(
-            [*MAM, "--registry-dir", path, "--read-only"],
-            cwd=folder,
-            env={**kept, "TERM": "xterm-256color", **environ},
-            stdin=follower,
-            stdout=follower,
-            stderr=follower,
-        )
-        os.close(follower)
-        self.written = b""
-        self._reading = threading.Thread(target=self._read)
-        self._reading.start()
-
-    def _read(self) -> None:
-        try:
-            while data := os.read(self._leader, 65536):
-                self.written += data
-        except OSError:
-            return  # nobody holds the other end any more
-
-    def until(self, words: str) -> None:
-        eventually(lambda: words.encode() in self.written, words)
-
-    def leave(self) -> bytes:
-        os.write(self._leader, _QUIT)
-        assert self.process.wait(PATIENCE_SEC) == 0
-        self._reading.join(PATIENCE_SEC)
-        return self.written
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self._reading.join(PATIENCE_SEC)
-        os.close(self._leader)
+def reading(path: str) -> list[str]:
+    return [*MAM, "--registry-dir", path, "--read-only"]
 
 
 @contextmanager
 def tty(folder: Path, path: str, **environ: str) -> Iterator[Tty]:
-    made = Tty(folder, path, **environ)
-    try:
+    with on_a_tty(reading(path), folder, surroundings(**environ)) as made:
         yield made
-    finally:
-        made.close()
+
+
+def leave(seen: Tty) -> bytes:
+    seen.type("\x11")  # ctrl+q
+    assert seen.ended() == 0
+    return seen.written
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +76,7 @@ class TestColoursAndSigns:
             add(registry, "Ein Prompt für 한국어")
         with tty(tmp_path, path, TERM="xterm", LC_ALL="C") as seen:
             seen.until("Ein Prompt f?r")
-            written = seen.leave()
+            written = leave(seen)
         assert not sgr(written) & {"38", "48"}
         assert sgr(written) & {str(number) for number in (*range(30, 38), *range(90, 98))}
         assert written.isascii()
@@ -121,7 +86,7 @@ class TestColoursAndSigns:
             add(registry, "Without colours")
         with tty(tmp_path, path, NO_COLOR="1") as seen:
             seen.until("Without colours")
-            written = seen.leave()
+            written = leave(seen)
         coloured = {*range(30, 39), *range(40, 49), *range(90, 98), *range(100, 108)}
         assert not sgr(written) & {str(number) for number in coloured}
         assert "7" in sgr(written)  # the cursor is still seen
@@ -157,7 +122,7 @@ class TestTwoConsoles:
                     await seen.until(lambda: seen.desk.deeds, "it is done")
                     assert registry.get(job_id).status is Status.CANCELLED
                     await seen.until(lambda: b"cancelled" in other.written, "seen over there")
-                other.leave()
+                leave(other)
 
 
 class TestNoTerminal:

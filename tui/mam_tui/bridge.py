@@ -9,6 +9,7 @@ hangs nor a disk that is slow ever holds a key back.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from mam_core.events.feed import EventHeard, Feed, FeedState, Item, JobChanged
 from mam_core.operations.listing import Listing, listing, query
 from mam_core.operations.on_duty import on_duty
 from mam_core.operations.panes import Panes
-from mam_core.pace import paced_retry
+from mam_core.pace import PARTING_SEC, paced_retry
 from mam_core.records import Job
 from mam_core.summaries import Summary
 from mam_core.wiring import open_feed, open_registry
@@ -76,15 +77,18 @@ class Bridge:
         self._thread.start()
 
     def close(self) -> None:
+        if self._stop.is_set():
+            return  # what has not ended since then will not be waited for twice
         self._stop.set()
         self._turned.set()
         self._watch.heard()
         feed = self._feed
         if feed is not None:
             feed.close()
+        deadline = time.monotonic() + PARTING_SEC
         for thread in (self._thread, self._states, self._duties):
             if thread.is_alive():
-                thread.join()
+                thread.join(max(0.0, deadline - time.monotonic()))
 
     def take(self, *, only_notices: bool = False) -> Folded:
         """All that has arrived; the rest waits where it is. For the console's thread."""

@@ -7,15 +7,19 @@ that nobody sees.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 from textual import events
-from textual.app import App
+from textual.app import App, ScreenStackError
+from textual.css.query import NoMatches
 from textual.screen import ModalScreen, Screen
+from textual.widget import MountError
 
 from mam_core.operations.crash import crashed
 from mam_core.safe_text import clip, safe
@@ -24,8 +28,15 @@ from mam_tui.plain import InAscii
 from mam_tui.soon import soon
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from textual.notifications import SeverityLevel
 
+    from mam_tui.terminal import TerminalOutput
+
+#: What a screen meets that was only being opened when the app was left: its parts are not made.
+_HALF_MADE = (NoMatches, MountError, ScreenStackError)
+#: Between two looks whether the terminal is still there.
+_TERMINAL_SEC = 1.0
 #: Textual's timer has rung by then, if it does at all.
 _RESIZE_SEC = 0.1
 #: Of one notice; what is longer stands in the log of deeds.
@@ -42,9 +53,49 @@ class CarefulApp(App[None]):
         else:
             super().__init__()
         self.ascii_only = ascii_only
+        self.terminal: TerminalOutput | None = None  #: set by whoever runs us on one
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._left_with: int | None = None
         self.key_queue = KeyQueue(self, self._pass_event)
         if ascii_only:
             self._filters.append(InAscii())
+
+    def on_mount(self) -> None:
+        self._home = asyncio.get_running_loop()
+        if self.terminal is not None:
+            self.set_interval(_TERMINAL_SEC, self.terminal.look)
+        if self._left_with is not None:
+            self._exit_now()
+
+    def leave(self, code: int) -> None:
+        """From any thread, and in the middle of a signal; keys that still wait mean nothing."""
+        if self._left_with is None:
+            self._left_with = code
+        self._begin_to_leave()
+        if self._home is not None:
+            with suppress(RuntimeError):  # it has just been left
+                self._home.call_soon_threadsafe(self._exit_now)
+
+    def _exit_now(self) -> None:
+        self.exit(return_code=self.exit_code)
+
+    @property
+    def exit_code(self) -> int:
+        """How it was left."""
+        return self._left_with or 0
+
+    def exit(
+        self, result: None = None, return_code: int = 0, message: RenderableType | None = None
+    ) -> None:
+        if self._left_with is None:
+            self._left_with = return_code
+        self._begin_to_leave()
+        super().exit(result, return_code, message)
+
+    def _begin_to_leave(self) -> None:
+        self.key_queue.close()
+        if self.terminal is not None:
+            self.terminal.leave()
 
     @property
     def _background_screens(self) -> list[Screen[Any]]:
@@ -81,6 +132,10 @@ class CarefulApp(App[None]):
         """Textual's own way out shows a traceback with all values, which nobody at a console asked
         for; there is no public door to change that."""
         assert self._exception is not None
+        if self._left_with is not None and isinstance(self._exception, _HALF_MADE):
+            return
+        self._left_with = 1
+        self._begin_to_leave()
         self.panic(Text(crashed(self._exception)))
 
     def notify(

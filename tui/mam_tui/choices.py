@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from textual.app import App
 
 from mam_core.errors import MamError
 from mam_core.operations.preferences import Preferences
+from mam_tui.errands import beside
 
 
 class Choices:
@@ -17,6 +19,7 @@ class Choices:
         self._app = app
         self._keeps = kept is not None
         self._has_told = False
+        self._turn = threading.Lock()  #: the last one to write writes the newest
         self.now = kept or Preferences()
 
     @property
@@ -27,11 +30,12 @@ class Choices:
         """That it cannot be written costs the choices, and is said once."""
         self.now = self.now._replace(**choices)
         if self._keeps:
-            self._app.run_worker(self._save, thread=True, group="preferences", exclusive=True)
+            beside(self._save)
 
     def _save(self) -> None:
         try:
-            self.now.save()
+            with self._turn:
+                self.now.save()
         except (MamError, OSError) as problem:
             if not self._has_told:
                 self._has_told = True

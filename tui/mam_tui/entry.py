@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from mam_core.config import Config
 from mam_core.operations.preferences import Preferences
-from mam_tui import garbage
+from mam_tui import errands, garbage
 from mam_tui.app import Console
 from mam_tui.desk import Desk
 from mam_tui.filters import parse
 from mam_tui.own_settings import check
 from mam_tui.plain import wants_ascii
+from mam_tui.terminal import drawn_on
 
 
 class Left(NamedTuple):
@@ -20,6 +21,7 @@ class Left(NamedTuple):
 
     exit_code: int
     then: str = ""  #: the verb that its operator wants next, in the same terminal
+    is_whole: bool = True  #: nothing that was under way was given up
 
 
 def run(
@@ -55,10 +57,12 @@ def run(
         kept=Preferences.load(),
     )
     try:
-        console.run(mouse=mouse and config.console.mouse)
+        with drawn_on(console):
+            console.run(mouse=mouse and config.console.mouse)
     finally:
         # A signal or a crash unmounts nothing, and our duties would go on beside whoever called.
         console.noticing.close()
         console.bridge.close()
+        is_whole = errands.await_all()
         garbage.let_go()
-    return Left(console.return_code or 0, desk.then)
+    return Left(console.exit_code, desk.then, is_whole)

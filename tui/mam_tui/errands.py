@@ -1,15 +1,16 @@
 """Acts that may take long: on a thread each, told when they are done.
 
-The thread is waited for when the console is left, so that a session is never left half
-started; what only waits (for a job to end, for a receipt) is told that the console is over.
+They are waited for when the console is left, so that a session is not left half started, but
+not without limit: what they wait for may never come. What only waits (for a job to end, for a
+receipt) is told that the console is over.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -17,12 +18,17 @@ from mam_core.errors import MamError
 from mam_core.operations.outcome import Outcome
 from mam_core.safe_text import one_line
 from mam_tui.desk import Deed
+from mam_tui.threads import started
 
 if TYPE_CHECKING:
     from mam_core.registry import Registry
     from mam_tui.app import Console
 
 T = TypeVar("T")
+
+#: A session that starts, with a worktree of a large repository, may take so long.
+_PATIENCE_SEC = 30.0
+_ERRAND = "mam-errand"
 
 Act: TypeAlias = "Callable[[Registry], Sequence[Outcome] | str]"
 
@@ -41,7 +47,21 @@ def run(
         deed = console.desk.do(words, act, is_undo=is_undo)
         later(console, done or console.tell, deed)
 
-    _start(go, "mam-errand", daemon=False)
+    started(_ERRAND, go)
+
+
+def beside(work: Callable[[], object]) -> None:
+    """Something small that is not lost when the console is left at once: a file is written."""
+    started(_ERRAND, work)
+
+
+def await_all() -> bool:
+    """When the console has been left; False: some are still under way, and end with the process."""
+    deadline = time.monotonic() + _PATIENCE_SEC
+    errands = [thread for thread in threading.enumerate() if thread.name == _ERRAND]
+    for thread in errands:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return not any(thread.is_alive() for thread in errands)
 
 
 def ask(
@@ -70,7 +90,7 @@ def ask(
             if release is not None:
                 later(console, release)
 
-    _start(go, "mam-question", daemon=True)
+    started("mam-question", go)
 
 
 def is_over(console: Console) -> Callable[[], bool]:
@@ -86,9 +106,3 @@ def later(console: Console, call: Callable[..., object], *args: object) -> None:
     """From an errand's thread: on the console's."""
     with suppress(RuntimeError):  # the console has just been left
         console.call_later(call, *args)
-
-
-def _start(go: Callable[[], None], name: str, *, daemon: bool) -> None:
-    # In the context of whoever asked: Textual finds the app by it.
-    context = copy_context()
-    threading.Thread(target=context.run, args=(go,), name=name, daemon=daemon).start()

@@ -45,13 +45,21 @@ class KeyQueue:
         self._watchdog: asyncio.TimerHandle | None = None  #: None: no key is under way
         self._holds = 0  #: threads that prepare what the key opens
         self._is_held = False  #: the key is done but for them
+        self._is_closed = False
 
     @property
     def is_free(self) -> bool:
         """No key is waiting or under way."""
         return self._watchdog is None
 
+    def close(self) -> None:
+        """The app is being left: no key means anything any more."""
+        self._is_closed = True
+        self._waiting.clear()
+
     async def put(self, event: Typed) -> None:
+        if self._is_closed:
+            return
         if isinstance(event, events.Key) and event.key in _WAY_OUT:
             self._waiting.clear()
             await self._hand_over(event)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mam_core.errors import MamError
 from mam_core.operations.export import create
+from mam_tui.errands import beside
 from mam_tui.soon import soon
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def take(console: Console, path: str = "") -> None:
 
 def _draw(console: Console, place: str) -> None:
     picture = _FONT_FACES.sub("", console.export_screenshot(title="mam"))
-    console.run_worker(lambda: _write(console, place, picture), thread=True, group="screenshot")
+    beside(lambda: _write(console, place, picture))
 
 
 def _write(console: Console, place: str, picture: str) -> None:

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 from mam_core.cli.context import Context
+from mam_core.cli.terminal import say
 from mam_core.cli.usage import UsageError
 from mam_core.errors import MamError
 from mam_core.own_python import own_python
@@ -65,6 +66,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         read_only=args.read_only,
         mouse=not args.no_mouse,
     )
+    if not left.is_whole:
+        words = "gave up waiting for an action that was still under way"
+        say(f"{words}; `mam doctor` finds what it left")
     if left.then:
         _become(left.then)
     return int(left.exit_code)

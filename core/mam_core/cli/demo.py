@@ -79,12 +79,13 @@ def _opened(args: argparse.Namespace) -> int:
     wish = Wish()
     try:
         with demo(args.jobs, said.append) as staged, _leaving(wish, args.seconds):
-            return _console(staged)
+            code = _console(staged)
     except KeyboardInterrupt:
-        return 0 if wish.signal == signal.SIGALRM else wish.exit_code()
+        code = wish.exit_code()
     finally:
         for words in said:
             say(words)
+    return 0 if wish.signal == signal.SIGALRM else code
 
 
 def _console(staged: Staged) -> int:
@@ -97,8 +98,8 @@ def _console(staged: Staged) -> int:
 
 @contextmanager
 def _leaving(wish: Wish, seconds: float | None) -> Iterator[None]:
-    """SIGTERM, a terminal that closes and the end of the time are all what ^C is to the console:
-    it restores the screen and leaves, and we clear away."""
+    """The end of the time is what ^C is to the console: it restores the screen and leaves, and we
+    clear away. So is every signal that comes while there is no console yet to hear it."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         wish.signal = wish.signal or number

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 
 from mam_core.config import Config
 from mam_core.demo.place import Place
 from mam_core.demo.settings import PLAYERS, Player
 from mam_core.operations.spawn import Plan, Wanted, plan, spawn
 from mam_core.operations.starting import Start, Tell, worker_argv
+from mam_core.pace import PARTING_SEC
 from mam_core.sessions import SessionFolder
 from mam_core.tmux.facts import TmuxMissing
 
@@ -40,7 +42,8 @@ class Crew:
     def bury(self) -> None:
         """Plain children that were ended: nobody else can."""
         for child in self._children:
-            child.wait()
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(PARTING_SEC)
 
     def _planned(self, player: Player) -> Plan:
         wanted = Wanted(

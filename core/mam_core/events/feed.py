@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mam_core.errors import MamError
 from mam_core.events.event import Drop
 from mam_core.events.items import EventHeard, Item, JobChanged, Notice, NoticeKind, Origin
-from mam_core.pace import paced_retry
+from mam_core.pace import PARTING_SEC, paced_retry
 from mam_core.record_parts import Broker
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Feed:
         self._stop.set()
         self._wake.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(PARTING_SEC)
         self._watch.close()
         self._reception.close()
         self._outlet.close()

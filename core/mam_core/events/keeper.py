@@ -26,7 +26,7 @@ from mam_core.events.listeners import is_ours
 from mam_core.events.running import read_running
 from mam_core.events.servers import SERVER_LOG, NoBroker
 from mam_core.events.watcher import ENDED, KEEP, LOCK, START_LOG
-from mam_core.pace import paced, paced_retry
+from mam_core.pace import PARTING_SEC, paced, paced_retry
 
 _LOOK_SEC = 0.5
 _STARTS = 3
@@ -79,7 +79,7 @@ class Keeper:
         """Keep it no longer: it ends when no other keeper is left."""
         self._closing.set()
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(PARTING_SEC)
         if self._keep >= 0:
             os.close(self._keep)
             self._keep = -1

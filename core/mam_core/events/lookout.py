@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from mam_core.events.watch import Changes, Sight
+from mam_core.pace import PARTING_SEC
 
 
 class Lookout(ABC):
@@ -34,7 +35,7 @@ class Lookout(ABC):
     def close(self) -> None:
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(PARTING_SEC)
 
     def drain(self) -> Changes:
         with self._lock:

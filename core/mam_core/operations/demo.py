@@ -34,6 +34,10 @@ from mam_core.wiring import open_registry
 _GUARD_SEC = 10.0
 
 
+#: To spawn and to end takes a while on a busy machine. What hangs for longer is cleared away.
+_PLAY_SEC = 60.0
+
+
 class Staged(NamedTuple):
     """What is shown: a registry like any other."""
 
@@ -126,7 +130,9 @@ class _Show:
         self._ids: dict[str, str] = {}
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._told, args=(part,), name=f"mam-demo-{part.__name__}")
+            threading.Thread(
+                target=self._told, args=(part,), name=f"mam-demo-{part.__name__}", daemon=True
+            )
             for part in (self._crew.come_up, self._play)
         ]
         self._began = time.monotonic()
@@ -144,7 +150,7 @@ class _Show:
         self._stop.set()
         for thread in self._threads:
             if thread.ident is not None:
-                thread.join()
+                thread.join(_PLAY_SEC)
         clearing.end_workers(self._here)  # should the play have broken off
         self._crew.bury()
 
@@ -157,7 +163,7 @@ class _Show:
                         break
                     self._register(registry, cue)
             self._stop.wait()
-            self._threads[0].join()
+            self._threads[0].join(_PLAY_SEC)
             clearing.end_workers(here)
 
     def _told(self, part: Callable[[], None]) -> None:

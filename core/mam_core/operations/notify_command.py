@@ -10,11 +10,12 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from mam_core.operations.notifier import Call
-from mam_core.pace import paced
+from mam_core.pace import PARTING_SEC, paced
 from mam_core.safe_text import clip, one_line
 
 PATIENCE_SEC = 10.0
@@ -61,8 +62,9 @@ class NotifyCommand:
         self._closing.set()
         with self._lock:
             threads = list(self._threads)
+        deadline = time.monotonic() + PARTING_SEC
         for thread in threads:
-            thread.join()
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _tend(self, environ: Mapping[str, str]) -> None:
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mam_core.config import Config
 from mam_core.errors import MamError
+from mam_core.pace import PARTING_SEC
 from mam_core.wiring import open_registry
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def on_duty(
                 outbox = ours.store.outbox
                 with suppress(OSError, MamError):
                     outbox.ring()  # or it would look at `stop` half a second later
-                thread.join()
+                thread.join(PARTING_SEC)
                 with suppress(OSError, MamError):
                     if outbox.posts(1):  # whoever posted it saw a relay that has just gone
                         leave_behind(registry_path, config_path=config_path)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from mam_core.audit import warn
 from mam_core.config import Config
+from mam_core.pace import PARTING_SEC
 from mam_core.registry import Registry
 from mam_core.wiring import open_registry
 
@@ -45,7 +46,7 @@ def side_duty(
         yield
     finally:
         stop.set()
-        thread.join()
+        thread.join(PARTING_SEC)
 
 
 class Once:

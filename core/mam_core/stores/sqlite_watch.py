@@ -17,6 +17,7 @@ from collections.abc import Callable
 from mam_core.errors import MamError, RegistryMissing
 from mam_core.events.directory_watch import DirectoryWatch
 from mam_core.events.watch import Changes
+from mam_core.pace import PARTING_SEC
 from mam_core.stores.sql_base import ChangedSince
 
 #: Between the looks after the last write; a sync may take seconds on a busy disk.
@@ -67,7 +68,7 @@ class SqliteWatch:
         self._stop.set()
         self._stirred.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(PARTING_SEC)
 
     def drain(self) -> Changes:
         is_due = self._is_due.is_set()

@@ -22,6 +22,7 @@ from mam_tui.panes import source
 from mam_tui.screens.board_commands import obey
 from mam_tui.screens.board_table import TableActs
 from mam_tui.screens.view import bindings
+from mam_tui.threads import started
 from mam_tui.widgets.command_line import CommandLine
 from mam_tui.widgets.detail.beside import Beside
 from mam_tui.widgets.detail.panel import DetailPanel
@@ -107,7 +108,7 @@ class BoardScreen(TableActs):
     def take(self, folded: Folded) -> None:
         """A batch of changes; one frame at most comes of it."""
         if folded.loaded is not None and not self.desk.needing.has_begun:
-            self.run_worker(self._read_needs, thread=True, group="needs", exclusive=True)
+            started("mam-needs", self._read_needs)
         folded = self.desk.needing.take(folded)
         board, table = self.desk.live, self.table
         board.tick(self.desk.clock())

@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from asyncio import TimerHandle
 from contextlib import suppress
-from functools import partial
 
 from textual import events
 from textual.message import Message
@@ -19,6 +18,7 @@ from mam_tui.graph.reading import Question, Read, read
 from mam_tui.graph.state import GraphState
 from mam_tui.screens.view import View
 from mam_tui.soon import soon
+from mam_tui.threads import started
 from mam_tui.widgets.graph_table import GraphTable
 
 _PACE_SEC = 1.0
@@ -115,8 +115,7 @@ class GraphMaking(View):
         self._asked, self._is_due = None, True
         if self.is_seen and not self.state.is_being_made:
             self._is_due = False
-            work = partial(self._work, self.state.question())
-            self.run_worker(work, thread=True, group="graph")
+            started("mam-graph", self._work, self.state.question())
 
     def _work(self, asked: Question) -> None:
         """On a thread."""

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from mam_core.operations.replay import Loading, loading
+from mam_core.pace import PARTING_SEC
 from mam_tui.desk import Desk
 from mam_tui.threads import started
 from mam_tui.travel.picture import Picture
@@ -66,8 +67,9 @@ class ReadingPast:
     def close(self) -> None:
         self.stop()
         if self._thread is not None:
-            self._thread.join()
-        self._opened.close()
+            self._thread.join(PARTING_SEC)
+        if not self.is_busy:
+            self._opened.close()
 
     def _run(self, at: float | None) -> None:
         try:

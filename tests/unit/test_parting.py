@@ -1,0 +1,73 @@
+"""Whoever ends does not wait without limit for a thread that does not move any more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mam_core.config import Config
+from mam_core.operations import side_duty
+from mam_tui import bridge, errands
+from mam_tui.bridge import Bridge
+
+
+@pytest.fixture
+def stuck() -> Iterator[threading.Event]:
+    """What a thread waits for; it comes when the test is over."""
+    event = threading.Event()
+    try:
+        yield event
+    finally:
+        event.set()
+
+
+def test_a_duty_that_hangs_does_not_keep_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stuck: threading.Event
+) -> None:
+    monkeypatch.setattr(side_duty, "PARTING_SEC", 0.05)
+    began = threading.Event()
+
+    def serve(*_: Any) -> None:
+        began.set()
+        stuck.wait()
+
+    path = str(tmp_path / "jobs")
+    with side_duty.side_duty("mam-test", "it is not done", serve, path, Config()):
+        began.wait()
+    assert not stuck.is_set()
+
+
+def test_a_console_is_left_though_its_feed_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stuck: threading.Event
+) -> None:
+    monkeypatch.setattr(bridge, "PARTING_SEC", 0.05)
+    began = threading.Event()
+
+    def hangs(*_: Any, **__: Any) -> Any:
+        began.set()
+        stuck.wait()
+        raise OSError("too late")
+
+    monkeypatch.setattr(bridge, "open_feed", hangs)
+    made = Bridge(str(tmp_path / "jobs"), Config(), lambda: None, with_duties=False)
+    made.start()
+    began.wait()
+    made.close()
+    assert not stuck.is_set()
+
+
+def test_an_action_that_hangs_is_given_up_when_the_console_is_left(
+    monkeypatch: pytest.MonkeyPatch, stuck: threading.Event
+) -> None:
+    monkeypatch.setattr(errands, "_PATIENCE_SEC", 0.05)
+    errands.beside(stuck.wait)
+    assert not errands.await_all()
+    (errand,) = [one for one in threading.enumerate() if one.name == "mam-errand"]
+    assert errand.daemon  # Python waits for every other kind when it ends, and without limit
+    stuck.set()
+    monkeypatch.setattr(errands, "_PATIENCE_SEC", 60.0)
+    assert errands.await_all()
