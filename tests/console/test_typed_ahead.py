@@ -24,7 +24,7 @@ from mam_tui.widgets.command_line import CommandLine
 from tests.console.board_story import Told, told
 from tests.console.story import summary
 
-KEYS = {":": "colon", "/": "slash", "\n": "enter"}
+KEYS = {":": "colon", "/": "slash", "\n": "enter", "\x1b": "escape"}
 
 
 def burst(seen: Told, letters: str) -> None:
@@ -65,6 +65,10 @@ async def settled(seen: Told) -> None:
 def typed_in(seen: Told) -> list[str]:
     """What stands in the box that has the focus."""
     return [one.value for one in seen.app.screen.query(Input) if one.has_focus]
+
+
+def told_by(seen: Told) -> list[str]:
+    return [note.message for note in seen.app._notifications]
 
 
 @pytest.mark.parametrize(
@@ -122,10 +126,10 @@ async def test_the_way_out_waits_for_nothing(tmp_path: Path) -> None:
         assert not seen.app.desk.deeds
 
 
-async def test_a_question_that_never_ends_holds_no_key_for_good(
+async def test_what_was_typed_for_a_form_that_does_not_open_is_no_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The form of `n` is prepared by a thread, which hangs."""
+    """The form of `n` is prepared by a thread, which hangs: `c` and `y` would cancel a job."""
     over = threading.Event()
 
     def hangs(_: Any) -> list[Any]:
@@ -135,12 +139,37 @@ async def test_a_question_that_never_ends_holds_no_key_for_good(
     monkeypatch.setattr(job_writing, "choices", hangs)
     monkeypatch.setattr(key_queue, "_PATIENCE_SEC", 0.5)
     async with told(tmp_path, [summary(1)]) as seen:
-        burst(seen, "n/a")
+        burst(seen, "ncy7")
+        await seen.until(lambda: "takes long to open" in " ".join(told_by(seen)), "it is said")
+        burst(seen, "cy7")
         await asyncio.sleep(0.1)
-        assert typed_in(seen) == [], "they wait for the form"
-        await seen.until(lambda: typed_in(seen) == ["a"], "the letter is there")
+        assert seen.app.views.name == "board"
+        assert not seen.is_on(Confirm)
+        burst(seen, "\x1b/a")
+        await seen.until(lambda: typed_in(seen) == ["a"], "esc goes back to the board")
         over.set()
         await seen.until_on(JobForm)
+
+
+async def test_a_form_that_opens_late_gets_what_is_typed_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+
+    def hangs(_: Any) -> list[Any]:
+        over.wait()
+        return []
+
+    monkeypatch.setattr(job_writing, "choices", hangs)
+    monkeypatch.setattr(key_queue, "_PATIENCE_SEC", 0.1)
+    async with told(tmp_path, [summary(1)]) as seen:
+        burst(seen, "nlost")
+        await seen.until(lambda: "takes long to open" in " ".join(told_by(seen)), "it is said")
+        over.set()
+        await seen.until_on(JobForm)
+        burst(seen, "kept")
+        await settled(seen)
+        assert [box.text for box in seen.app.screen.query(TextArea) if box.has_focus] == ["kept"]
 
 
 @pytest.mark.parametrize("line", [":copy", "/cyan"])

@@ -73,9 +73,12 @@ class Terminal:
         kept = "".join(one for one in text if one >= " " and one != "\x7f")
         data = b"\x1b[200~" + kept.encode("utf-8", "surrogatepass") + b"\x1b[201~"
         for at in range(0, len(data), 500):  # a command has its greatest length
-            codes = (f"{byte:02x}" for byte in data[at : at + 500])
-            self._tmux("send-keys", "-t", "=terminal:", "-H", *codes)
+            self.send(data[at : at + 500])
         time.sleep(PACE_SEC)
+
+    def send(self, data: bytes) -> None:
+        """In one write, as keys come that were typed while the program was busy."""
+        self._tmux("send-keys", "-t", "=terminal:", "-H", *(f"{byte:02x}" for byte in data))
 
     def run(self, command: str) -> None:
         """A command line, typed at the prompt."""

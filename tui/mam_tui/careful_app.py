@@ -56,7 +56,8 @@ class CarefulApp(App[None]):
         self.terminal: TerminalOutput | None = None  #: set by whoever runs us on one
         self._home: asyncio.AbstractEventLoop | None = None
         self._left_with: int | None = None
-        self.key_queue = KeyQueue(self, self._pass_event)
+        warn = partial(self.notify, severity="warning", markup=False)
+        self.key_queue = KeyQueue(self, self._pass_event, warn)
         if ascii_only:
             self._filters.append(InAscii())
 

@@ -26,7 +26,10 @@ _WAY_OUT = ("ctrl+q", "ctrl+c")
 #: A view that opens needs 4 or 5; one that is told something without end would need more.
 _MOST_LAPS = 6
 #: Then the next key is handed over whatever became of the one before: nothing blocks for good.
+#: Only where the key opens something that is still being prepared, what was typed for it is
+#: dropped: the view below would take it for commands.
 _PATIENCE_SEC = 2.0
+_LATE = "it takes long to open: keys are ignored until then; esc goes back to what is seen"
 
 
 class KeyQueue:
@@ -37,14 +40,21 @@ class KeyQueue:
     behind the key. The key is done when a second lap, or a later one, met nothing on its way.
     """
 
-    def __init__(self, app: App[Any], hand_over: Callable[[Typed], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        app: App[Any],
+        hand_over: Callable[[Typed], Awaitable[None]],
+        warn: Callable[[str], object],
+    ) -> None:
         self._app = app
         self._hand_over = hand_over
+        self._warn = warn
         self._waiting: deque[Typed] = deque()
         self._turn = 0  #: of the key that is under way
         self._watchdog: asyncio.TimerHandle | None = None  #: None: no key is under way
         self._holds = 0  #: threads that prepare what the key opens
         self._is_held = False  #: the key is done but for them
+        self._is_late = False  #: and they have taken too long
         self._is_closed = False
 
     @property
@@ -65,6 +75,9 @@ class KeyQueue:
             await self._hand_over(event)
         elif self.is_free:
             await self._begin(event)
+        elif self._is_late:
+            if isinstance(event, events.Key) and event.key == "escape":
+                await self._end(self._turn)
         else:
             self._waiting.append(event)
 
@@ -75,19 +88,28 @@ class KeyQueue:
         return partial(self._release, self._turn)
 
     def _release(self, turn: int) -> None:
-        if turn != self._turn:
+        if turn != self._turn or not self._holds:
             return
         self._holds -= 1
         if not self._holds and self._is_held:
-            self._is_held = False
+            self._is_held = self._is_late = False
             self._start_lap(turn, 1)
 
     async def _begin(self, event: Typed) -> None:
         self._turn += 1
         self._holds, self._is_held = 0, False
-        self._watchdog = soon(self._app, _PATIENCE_SEC, partial(self._end, self._turn))
+        self._watchdog = soon(self._app, _PATIENCE_SEC, partial(self._run_out, self._turn))
         await self._hand_over(event)
         self._start_lap(self._turn, 1)
+
+    async def _run_out(self, turn: int) -> None:
+        """Of patience."""
+        if turn != self._turn or not self._holds:
+            await self._end(turn)
+            return
+        self._is_late = True
+        self._waiting.clear()
+        self._warn(_LATE)
 
     async def _end(self, turn: int) -> None:
         """The next key, if this one was not ended before."""
@@ -95,6 +117,7 @@ class KeyQueue:
             return
         self._watchdog.cancel()
         self._watchdog = None
+        self._holds, self._is_late = 0, False
         if self._waiting:
             await self._begin(self._waiting.popleft())
 
