@@ -1,21 +1,19 @@
 """How git is asked about a person's repository, and told to change one, with sentences for people.
 
-A look is as careful as one at an agent's folder (`git_repository`). Making a
-worktree writes, so filters run there as they would for the person; hooks do not.
+All of it goes through `git_repository`, so nothing that the repository names runs.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from shutil import which
 from typing import TypeVar
 
 from mam_core.errors import MamError
-from mam_core.git_repository import Deadline, GitSilent, Repository
+from mam_core.git_repository import Deadline, GitSilent, Repository, run_outside
 from mam_core.pace import paced
 
 _Answer = TypeVar("_Answer")
@@ -28,8 +26,6 @@ _WRITE_SEC = 600.0
 _HALF_MADE_SEC = 5.0
 _AGAIN_SEC = 0.1
 _HALF_MADE = re.compile(r"failed to read .*worktrees/[^/]+/")
-
-_SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 
 class GitMissing(MamError):
@@ -46,21 +42,7 @@ class GitFailed(MamError):
 
 def ask(folder: str, *words: str) -> bytes:
     """A look. `rev-parse --quiet` of what is not there is an answer, and empty."""
-    return _patiently(lambda: _ask(folder, *words))
-
-
-def _ask(folder: str, *words: str) -> bytes:
-    if which("git") is None:
-        raise GitMissing
-    repository = Repository.of(folder)
-    if repository is None:
-        raise GitFailed(f"{folder} is in no git repository")
-    try:
-        return repository.ask(*words, deadline=Deadline(_LOOK_SEC))
-    except GitSilent as problem:
-        if "--quiet" in words:
-            return b""
-        raise GitFailed(str(problem)) from None
+    return _patiently(lambda: _ask(folder, words, _LOOK_SEC))
 
 
 def line(folder: str, *words: str) -> str:
@@ -68,30 +50,57 @@ def line(folder: str, *words: str) -> str:
     return os.fsdecode(ask(folder, *words).rstrip(b"\n"))
 
 
+def main_folder(folder: str) -> str:
+    """The folder of the repository itself, from any of its work trees."""
+    common = _repository(folder).common_dir
+    return os.path.realpath(common.removesuffix(f"{os.sep}.git"))
+
+
 def do(folder: str, *words: str) -> None:
-    _patiently(lambda: _do(folder, *words))
+    """A change."""
+    _patiently(lambda: _ask(folder, words, _WRITE_SEC))
 
 
-def _do(folder: str, *words: str) -> None:
-    # Variables such as GIT_DIR are about another repository than the one at hand.
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+def new_repository(folder: str) -> None:
+    _check_installed()
     try:
-        done = subprocess.run(
-            ["git", *_SAFE, "-C", folder, *words],
-            env={**environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_WRITE_SEC,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise GitMissing from None
-    except OSError as problem:
-        raise GitFailed(f"git cannot be run: {problem.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise GitFailed(f"git {words[0]} has not ended in {_WRITE_SEC:.0f} s") from None
-    if done.returncode != 0:
-        raise GitFailed(_sentence(words, done.stderr))
+        run_outside(folder, "init", "--quiet", "--template=", deadline=Deadline(_LOOK_SEC))
+    except GitSilent as problem:
+        raise GitFailed(str(problem)) from None
+
+
+def add_worktree(repository: str, path: str, *words: str) -> None:
+    """A work tree at `path`, of the branch and commit that `words` name."""
+    _patiently(lambda: _add_worktree(repository, path, words))
+
+
+def _add_worktree(repository: str, path: str, words: tuple[str, ...]) -> None:
+    try:
+        _repository(repository).add_worktree(path, words, Deadline(_WRITE_SEC))
+    except GitSilent as problem:
+        raise GitFailed(str(problem)) from None
+
+
+def _ask(folder: str, words: tuple[str, ...], seconds: float) -> bytes:
+    try:
+        return _repository(folder).ask(*words, deadline=Deadline(seconds))
+    except GitSilent as problem:
+        if "--quiet" in words and words[0] == "rev-parse":
+            return b""
+        raise GitFailed(str(problem)) from None
+
+
+def _repository(folder: str) -> Repository:
+    _check_installed()
+    repository = Repository.of(folder)
+    if repository is None:
+        raise GitFailed(f"{folder} is in no git repository")
+    return repository
+
+
+def _check_installed() -> None:
+    if which("git") is None:
+        raise GitMissing
 
 
 def _patiently(act: Callable[[], _Answer]) -> _Answer:
@@ -106,8 +115,3 @@ def _patiently(act: Callable[[], _Answer]) -> _Answer:
             if not _HALF_MADE.search(problem.message) or time.monotonic() > deadline:
                 raise
         time.sleep(paced(_AGAIN_SEC))
-
-
-def _sentence(words: Sequence[str], said: bytes) -> str:
-    lines = said.decode("utf-8", "replace").strip().splitlines() or ["it gave no reason"]
-    return f"git {words[0]}: {lines[-1].removeprefix('fatal: ').removeprefix('error: ')}"

@@ -1,30 +1,56 @@
-"""Git asked about a folder that an agent works in, so that nothing of the folder's runs.
+"""Git run on a person's repository so that no program named by the repository runs.
 
-A repository can name programs in its settings, and an agent can write those. We
-run as the worker, outside of the agent's limits, so: no hooks, no file system
-monitor, no external diff, no fetching, no look into submodules, and filters only
-where the user's own settings name them (git-lfs is set up there). Nothing is
-locked that the agent's own git might want.
+An agent can write every file of a repository: its settings (filters, hooks, an ssh
+command, aliases, a file system monitor), its attributes, its submodules. We run git
+outside of the agent's limits, so git never reads those settings. It gets a folder in
+place of the repository's common one, which links to the objects and names there and
+holds settings of ours: the few of the repository's own that say how files are stored.
+What the user's own settings name still runs (git-lfs is set up there).
 """
 
 from __future__ import annotations
 
 import os
+import re
+import stat
 import subprocess
-from collections.abc import Mapping
-from functools import cached_property
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import monotonic
 
 _OPTIONS = (
     "--no-optional-locks",
     "--literal-pathspecs",
+    "--no-pager",
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.splitIndex=false"),
     *("-c", "protocol.allow=never"),
     *("-c", "log.showSignature=false"),
+    *("-c", "commit.gpgSign=false"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
 )
-_FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
+
+#: What git looks for in a common folder, besides its settings and hooks.
+_LINKED = ("objects", "refs", "packed-refs", "logs", "info", "shallow", "worktrees", "lfs")
+
+#: Settings that say how files are stored, and whose values name no program and no file.
+_KEPT = {
+    "core": {
+        *("repositoryformatversion", "filemode", "symlinks", "ignorecase", "precomposeunicode"),
+        *("autocrlf", "eol", "safecrlf", "checkstat", "trustctime", "longpaths"),
+        *("sparsecheckout", "sparsecheckoutcone"),
+    },
+    "extensions": {"objectformat", "compatobjectformat", "refstorage", "relativeworktrees"},
+    "index": {"sparse"},
+}
+_SECTION = re.compile(r"\[\s*([A-Za-z0-9.-]+)\s*\](.*)")
+_SETTING = re.compile(
+    r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*\"?([A-Za-z0-9-]{0,32})\"?\s*)?(?:[#;].*)?"
+)
 _MAX_CONFIG_BYTES = 1024 * 1024
 
 
@@ -50,6 +76,9 @@ class Repository:
         self.workdir = workdir
         self.top = top  #: the top of the work tree
         self.git_dir = git_dir
+        named = os.path.join(git_dir, "commondir")
+        #: The folder that all work trees of the repository share.
+        self.common_dir = _pointed_at(named, "") if os.path.isfile(named) else git_dir
 
     @classmethod
     def of(cls, workdir: str) -> Repository | None:
@@ -71,85 +100,147 @@ class Repository:
         at_top: bool = False,
     ) -> bytes:
         """What git prints. Raises `GitSilent`."""
-        where = self.top if at_top else self.workdir
         try:
-            if not deadline.left:
-                raise subprocess.TimeoutExpired("git", 0)
-            done = subprocess.run(
-                ["git", *_OPTIONS, "-C", where, *words],
-                # Nothing to give: then it need not be waited for that it was read.
-                input=given or None,
-                stdin=None if given else subprocess.DEVNULL,
-                env={**_environ(), **self._no_filters(deadline), **(environ or {})},
-                capture_output=True,
-                timeout=deadline.left,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise GitSilent(f"git {words[0]} took too long") from None
+            with self._common_stand_in(deadline) as places:
+                where = self.top if at_top else self.workdir
+                return _run(where, words, {**places, **(environ or {})}, deadline, given)
         except OSError as problem:
             raise GitSilent(f"git cannot be run: {problem.strerror}") from None
-        if done.returncode != 0:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
-            raise GitSilent(f"git {words[0]}: {said[-1].removeprefix('fatal: ')}")
-        return done.stdout
 
-    def _no_filters(self, deadline: Deadline) -> dict[str, str]:
-        """Settings that make nothing of each filter that the repository's own settings name."""
-        if not self._may_name_filters:
-            return {}
-        if self._overrides is None:
-            self._overrides = self._silenced(deadline)
-        return self._overrides
-
-    _overrides: dict[str, str] | None = None
-
-    @cached_property
-    def _may_name_filters(self) -> bool:
-        """Looked up in the files, which costs no process: few repositories do."""
-        common = os.path.join(self.git_dir, "commondir")
-        shared = _pointed_at(common, "") if os.path.isfile(common) else self.git_dir
-        settings = b""
-        for path in (os.path.join(shared, "config"), os.path.join(self.git_dir, "config.worktree")):
+    def add_worktree(self, path: str, words: Sequence[str], deadline: Deadline) -> None:
+        """A work tree at `path`, of the branch and commit in `words`. Raises `GitSilent`."""
+        try:
+            os.makedirs(os.path.join(self.common_dir, "worktrees"), exist_ok=True)
+            with self._common_stand_in(deadline) as places:
+                add = ("worktree", "add", "--quiet", "--no-checkout")
+                _run(self.top, (*add, *words), places, deadline)
+                mark = os.path.join(path, ".git")
+                # Git wrote down the stand-in.
+                noted = os.path.realpath(_pointed_at(mark, "gitdir: "))
+                with open(mark, "w", encoding="utf-8", errors="surrogateescape") as file:
+                    file.write(f"gitdir: {noted}\n")
+            # Only now, by settings of ours: those of the repository name filters.
+            words = ("reset", "--hard", "--quiet", "--no-recurse-submodules")
             try:
-                with open(path, "rb") as file:
-                    settings += file.read(_MAX_CONFIG_BYTES)
-            except OSError:
-                continue
-        folded = settings.lower()
-        return b"filter" in folded or b"include" in folded
+                Repository(path, path, noted).ask(*words, deadline=deadline)
+            except GitSilent:
+                self.ask("worktree", "remove", "--force", "--", path, deadline=Deadline(60))
+                raise
+        except OSError as problem:
+            raise GitSilent(f"git cannot be run: {problem.strerror}") from None
 
-    def _silenced(self, deadline: Deadline) -> dict[str, str]:
-        found: set[str] = set()
-        for scope in ("--local", "--worktree"):
-            words = ("config", scope, "--includes", "--null", "--name-only", "--get-regexp")
-            done = subprocess.run(
-                ["git", *_OPTIONS, "-C", self.workdir, *words, _FILTERS],
-                env=_environ(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=deadline.left,
-                check=False,
-            )
-            found.update(os.fsdecode(name) for name in done.stdout.split(b"\0") if name)
-        filters = sorted({name.rpartition(".")[0] for name in found})
-        pairs = [
-            (f"{name}.{key}", "false" if key == "required" else "")
-            for name in filters
-            for key in ("clean", "smudge", "process", "required")
-        ]
-        told = {"GIT_CONFIG_COUNT": str(len(pairs))}
-        for number, (key, value) in enumerate(pairs):
-            told[f"GIT_CONFIG_KEY_{number}"] = key
-            told[f"GIT_CONFIG_VALUE_{number}"] = value
-        return told
+    @contextmanager
+    def _common_stand_in(self, deadline: Deadline) -> Iterator[dict[str, str]]:
+        """Git's variables for this repository, with a folder of ours in place of the common one."""
+        self._check_owner(deadline)
+        with tempfile.TemporaryDirectory(prefix="mam-git-") as place:
+            for name in _LINKED:
+                real = os.path.join(self.common_dir, name)
+                # Git may be making this one right now, and it takes the place of names in "refs".
+                if name == "packed-refs" or os.path.exists(real):
+                    os.symlink(real, os.path.join(place, name))
+            with open(os.path.join(place, "config"), "w", encoding="ascii") as file:
+                file.write(self._settings())
+            yield {
+                "GIT_DIR": self.git_dir,
+                "GIT_WORK_TREE": self.top,
+                "GIT_COMMON_DIR": place,
+                "GIT_OBJECT_DIRECTORY": os.path.join(self.common_dir, "objects"),
+            }
+
+    def _settings(self) -> str:
+        """Those of the repository that are kept; a later one wins, as in git."""
+        found = {"core.bare": "false"}
+        for path in (
+            os.path.join(self.common_dir, "config"),
+            os.path.join(self.git_dir, "config.worktree"),
+        ):
+            found |= _kept_settings(_content(path))
+        lines = (
+            f"[{section}]\n\t{name} = {value}\n"
+            for section, _, name, value in ((*key.partition("."), v) for key, v in found.items())
+        )
+        return "".join(lines)
+
+    def _check_owner(self, deadline: Deadline) -> None:
+        """Git looks for itself only where it is not told where the repository is."""
+        ours = os.geteuid()
+        if all(os.stat(path).st_uid == ours for path in (self.top, self.git_dir)):
+            return
+        _run(self.top, ("rev-parse", "--git-dir"), {}, deadline)
+
+
+def run_outside(folder: str, *words: str, deadline: Deadline) -> bytes:
+    """Git where there is no repository yet. Raises `GitSilent`."""
+    try:
+        return _run(folder, words, {}, deadline)
+    except OSError as problem:
+        raise GitSilent(f"git cannot be run: {problem.strerror}") from None
+
+
+def _run(
+    where: str,
+    words: tuple[str, ...],
+    environ: Mapping[str, str],
+    deadline: Deadline,
+    given: bytes = b"",
+) -> bytes:
+    try:
+        if not deadline.left:
+            raise subprocess.TimeoutExpired("git", 0)
+        done = subprocess.run(
+            ["git", *_OPTIONS, "-C", where, *words],
+            # Nothing to give: then it need not be waited for that it was read.
+            input=given or None,
+            stdin=None if given else subprocess.DEVNULL,
+            env={**_environ(), **environ},
+            capture_output=True,
+            timeout=deadline.left,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise GitSilent(f"git {words[0]} took too long") from None
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
+        sentence = said[-1].removeprefix("fatal: ").removeprefix("error: ")
+        raise GitSilent(f"git {words[0]}: {sentence}")
+    return done.stdout
 
 
 def _environ() -> dict[str, str]:
     # Variables such as GIT_DIR are about another repository than the job's.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {**environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+
+
+def _content(path: str) -> str:
+    """A file of settings; nothing of one that is no plain file, or too long to be read whole."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ""
+        data = file.read(_MAX_CONFIG_BYTES + 1)
+    return "" if len(data) > _MAX_CONFIG_BYTES else data.decode("utf-8", "replace")
+
+
+def _kept_settings(content: str) -> dict[str, str]:
+    """Read as git reads them, as far as plain words go: whatever is not one is left out."""
+    found: dict[str, str] = {}
+    kept: set[str] = set()
+    section = ""
+    for line in content.splitlines():
+        rest = line.strip()
+        if rest.startswith("["):
+            heading = _SECTION.fullmatch(rest)
+            section, rest = (heading[1].lower(), heading[2].strip()) if heading else ("", "")
+            kept = _KEPT.get(section, set())
+        setting = _SETTING.fullmatch(rest)
+        if setting and (name := setting[1].lower()) in kept:
+            found[f"{section}.{name}"] = "true" if setting[2] is None else setting[2]
+    return found
 
 
 def _pointed_at(path: str, mark: str) -> str:

@@ -43,7 +43,8 @@ def many(count: int, words: str, plural: str = "s") -> str:
 def _changes(path: str) -> list[str]:
     # "matching": a folder that is ignored as a whole is one entry, however much is in it.
     asked = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching")
-    said = ask(path, *asked, "--ignore-submodules=none", "--no-renames").split(b"\0")
+    # Not into submodules: git would read their own settings. One that is there counts as a whole.
+    said = ask(path, *asked, "--ignore-submodules=dirty", "--no-renames").split(b"\0")
     entries = [entry for entry in said if entry]
     new = sum(1 for entry in entries if entry.startswith(b"??"))
     out_of_sight = [entry[3:] for entry in entries if entry.startswith(b"!!")]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from mam_core.disk import Folder
 from mam_core.errors import MamError, StoreError
-from mam_core.git import GitFailed, ask, do, line
+from mam_core.git import GitFailed, add_worktree, ask, do, line, main_folder
 from mam_core.sessions import Session, check_name
 from mam_core.work.relocation import Relocation
 from mam_core.worktree_contents import contents, many
@@ -71,14 +71,14 @@ def relocation_to(worktree: str) -> Relocation:
         raise WorktreeError(f"there is no worktree {path}")
     if _toplevel(path) != path:
         raise WorktreeError(f"{path} is not the top of a git worktree")
-    return Relocation(_repository(path), path)
+    return Relocation(main_folder(path), path)
 
 
 def planned(registry_path: str, name: str, workdir: str) -> Worktree:
     """The worktree that a session of this name would have; nothing is changed."""
     workdir = os.path.realpath(workdir)
     top = _toplevel(workdir)
-    repository = _repository(workdir)
+    repository = main_folder(workdir)
     if top != repository:
         raise WorktreeError(
             f"{workdir} is in a worktree of {repository}: name a folder of the repository itself"
@@ -92,7 +92,7 @@ def planned(registry_path: str, name: str, workdir: str) -> Worktree:
         return wanted
     if not os.path.isdir(path) or _toplevel_or_none(path) != path:
         raise WorktreeError(f"{path} is there and is no worktree: move it away first")
-    if _repository(path) != repository:
+    if main_folder(path) != repository:
         raise WorktreeError(f"{path} is a worktree of another repository: move it away first")
     return wanted._replace(is_new=False)
 
@@ -116,7 +116,7 @@ def create(wanted: Worktree) -> bool:
     begin = [wanted.path, wanted.branch]
     if not has_branch:
         begin = ["-b", wanted.branch, wanted.path, wanted.base]
-    do(wanted.repository, "worktree", "add", "--quiet", *begin)
+    add_worktree(wanted.repository, wanted.path, *begin)
     return not has_branch
 
 
@@ -139,7 +139,7 @@ def losses(worktree: Worktree) -> list[str]:
         # Without its .git, git would speak of the repository around it, and all would seem well.
         if _toplevel_or_none(worktree.path) != worktree.path:
             return ["files, and is no longer a worktree of git"]
-        if _repository(worktree.path) != worktree.repository:
+        if main_folder(worktree.path) != worktree.repository:
             return [f"become a worktree of another repository than {worktree.repository}"]
         found = contents(worktree.path)
     return [*found, *_stashes(worktree), *_commits(worktree)]
@@ -194,12 +194,6 @@ def _toplevel_or_none(folder: str) -> str | None:
         return os.path.realpath(line(folder, "rev-parse", "--show-toplevel"))
     except GitFailed:
         return None
-
-
-def _repository(folder: str) -> str:
-    """The folder of the repository itself, from any of its worktrees."""
-    first = ask(folder, "worktree", "list", "--porcelain").splitlines()[0]
-    return os.path.realpath(os.fsdecode(first.removeprefix(b"worktree ")))
 
 
 def _head(worktree: Worktree) -> str:

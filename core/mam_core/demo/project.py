@@ -12,10 +12,10 @@ _FILES = {
     "docs/release-notes.md": "Release notes\n\n",
     "src/login.py": 'def login(name: str) -> str:\n    return f"hello {name}"\n',
 }
-#: Nobody's own settings: whoever signs his commits is not asked to sign this one.
+#: Nobody's own settings.
 _AS = (
     *("-c", "user.name=mam demo", "-c", "user.email=demo@example.invalid"),
-    *("-c", "commit.gpgsign=false", "-c", "core.excludesFile=/dev/null"),
+    *("-c", "core.excludesFile=/dev/null"),
 )
 
 
@@ -27,7 +27,7 @@ def make(folder: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
     try:
-        git.do(folder, "init", "-q", "--template=")
+        git.new_repository(folder)
         git.do(folder, *_AS, "add", ".")
         git.do(folder, *_AS, "commit", "-qm", "Begin the demonstration")
     except (GitMissing, GitFailed):

@@ -8,6 +8,7 @@ part of it; large ones that are not tracked are left out, and named.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -25,6 +26,9 @@ MAX_TOTAL_BYTES = 100 * 1024 * 1024
 MAX_FILES = 20_000
 _NAMED = 20
 
+#: Of a repository with a million files.
+_MAX_INDEX_BYTES = 512 * 1024 * 1024
+
 
 class Snapshot(NamedTuple):
     """A tree, and what is not in it."""
@@ -40,16 +44,15 @@ def take(
     """Raises `GitSilent` and OSError. Without `keep_as` git may collect it some day."""
     with tempfile.TemporaryDirectory(prefix="mam-git-") as place:
         ours = _Ours(repository, deadline, os.path.join(place, "index"))
-        if tracked_changed:
-            ours.ask("add", "--update", "--ignore-errors", "--", ".")
-        listed = ours.ask("ls-files", "--others", "--exclude-standard", "-z")
-        chosen, left_out = _chosen(repository.top, [n for n in listed.split(b"\0") if n])
-        if chosen:
-            given = b"".join(name + b"\0" for name in chosen)
+        changed = ours.changed() if tracked_changed else []
+        listed = ours.names("ls-files", "--others", "--exclude-standard", "-z")
+        chosen, left_out = _chosen(repository.top, listed)
+        if given := b"".join(name + b"\0" for name in [*changed, *chosen]):
             # One that has gone meanwhile is no reason to fail.
             words = ("--add", "--remove", "--replace", "-z", "--stdin")
             ours.ask("update-index", *words, given=given)
-        tree = ours.ask("write-tree").decode("ascii", "replace").strip()
+        # A sparse or partial clone lacks some of what it has never checked out.
+        tree = ours.ask("write-tree", "--missing-ok").decode("ascii", "replace").strip()
         if keep_as:
             ours.ask("update-ref", f"{REFS}/{keep_as}", tree)
     named = tuple(os.fsencode(name).decode("utf-8", "replace") for name in left_out[:_NAMED])
@@ -64,8 +67,17 @@ class _Ours:
         self._deadline = deadline
         self._environ = {"GIT_INDEX_FILE": index}
         with suppress(FileNotFoundError):  # nothing was ever added
-            # With its date, by which git knows which of its entries are too young to be believed.
-            shutil.copy2(os.path.join(repository.git_dir, "index"), index)
+            _copy_index(os.path.join(repository.git_dir, "index"), index)
+
+    def changed(self) -> list[bytes]:
+        """What is tracked and has changed. Not by `git add --update`, which starts a git in each
+        submodule that is there, and that reads the submodule's own settings."""
+        names = self.names("diff-files", "--name-only", "--ignore-submodules=dirty", "-z")
+        top = os.fsencode(self._repository.top)
+        return [name for name in dict.fromkeys(names) if _can_be_read(os.path.join(top, name))]
+
+    def names(self, *words: str) -> list[bytes]:
+        return [name for name in self.ask(*words).split(b"\0") if name]
 
     def ask(self, *words: str, given: bytes = b"") -> bytes:
         return self._repository.ask(
@@ -91,6 +103,22 @@ def _chosen(top: str, names: list[bytes]) -> tuple[list[bytes], list[str]]:
             total += size
             chosen.append(name)
     return chosen, left_out
+
+
+def _copy_index(source: str, target: str) -> None:
+    """With its date, by which git knows which of its entries are too young to be believed."""
+    with open(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as read:
+        state = os.fstat(read.fileno())
+        if not stat.S_ISREG(state.st_mode) or state.st_size > _MAX_INDEX_BYTES:
+            raise OSError(errno.EINVAL, "git's index is no plain file of a usual size")
+        with open(target, "wb") as write:
+            shutil.copyfileobj(read, write)
+    os.utime(target, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+def _can_be_read(path: bytes) -> bool:
+    """Or is gone, or no file: git says which."""
+    return os.access(path, os.R_OK) or not os.path.isfile(path)
 
 
 def _size(path: bytes) -> int | None:
