@@ -24,6 +24,9 @@ class Clock(Protocol):
     def since_boot(self) -> float:
         """Seconds since boot; comparable between processes of one boot only."""
 
+    def suspended(self) -> float:
+        """For how many of those seconds the machine was suspended."""
+
     def boot_id(self) -> str:
         """A word that changes with every boot."""
 
@@ -36,6 +39,9 @@ class SystemClock:
 
     def since_boot(self) -> float:
         return time.clock_gettime(_BOOTTIME)
+
+    def suspended(self) -> float:
+        return max(0.0, time.clock_gettime(_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC))
 
     def boot_id(self) -> str:
         return _boot_id()

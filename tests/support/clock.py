@@ -15,12 +15,16 @@ class FakeClock:
     wall: float = NOON
     up: float = 1000.0
     boot: str = "boot-one"
+    asleep: float = 0.0
 
     def now(self) -> float:
         return self.wall
 
     def since_boot(self) -> float:
         return self.up
+
+    def suspended(self) -> float:
+        return self.asleep
 
     def boot_id(self) -> str:
         return self.boot
@@ -29,6 +33,12 @@ class FakeClock:
         self.wall += seconds
         self.up += seconds
 
+    def suspend(self, seconds: float) -> None:
+        """The laptop is closed for so long."""
+        self.pass_time(seconds)
+        self.asleep += seconds
+
     def reboot(self, name: str = "boot-two") -> None:
         self.boot = name
         self.up = 1.0
+        self.asleep = 0.0

@@ -376,6 +376,35 @@ class TestASweepThatSlept:
         clock.pass_time(15)
         assert only(sweep.once()).act is Act.REQUEUED
 
+    def test_so_does_one_that_begins_when_the_machine_wakes_up(
+        self, registry: Registry, clock: FakeClock
+    ) -> None:
+        """It did not sleep itself, and comes before the worker has renewed its lease."""
+        job = attempt(registry, us(), us())
+        clock.suspend(3600)
+        sweep = Sweep(registry)
+        assert sweep.once() == []
+        registry.heartbeat(job.job_id, terms(us()), attempt=1)
+        clock.pass_time(20)
+        assert sweep.once() == []
+
+    def test_a_sleep_excuses_no_longer_silence(self, registry: Registry, clock: FakeClock) -> None:
+        """The worker was awake for longer than its lease; each sweep is a new one, as in cron."""
+        clock.suspend(60)
+        attempt(registry, us(), dead())
+        clock.pass_time(80)
+        assert Sweep(registry).once() == []
+        clock.pass_time(20)
+        assert only(Sweep(registry).once()).act is Act.REQUEUED
+
+    def test_a_dead_worker_that_had_started_nothing_does_not_wake_up(
+        self, registry: Registry, clock: FakeClock
+    ) -> None:
+        clock.suspend(3600)
+        running(registry, lease=terms(dead()))
+        clock.pass_time(31)
+        assert only(Sweep(registry).once()).act is Act.REQUEUED
+
     def test_sees_at_once_who_is_dead(
         self, registry: Registry, sweep: Sweep, clock: FakeClock
     ) -> None:

@@ -46,7 +46,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     ending = parser.add_mutually_exclusive_group()
     ending.add_argument("--once", action="store_true", help="end after one job, or when none waits")
-    ending.add_argument("--drain", action="store_true", help="end when no job can be claimed")
+    ending.add_argument(
+        "--drain", action="store_true", help="end when no job is left to claim or to retry"
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 
 from mam_core.config import Config
 from mam_core.machine import Gauge
-from mam_core.operations.side_duty import Once, rounds, side_duty
+from mam_core.operations.side_duty import Duty, Once, side_duty
 from mam_core.operations.sweeping import SPREAD
 from mam_core.registry import Registry
 from mam_core.work.check_command import objection
@@ -23,18 +23,21 @@ _HINDERED = "groups are not looked after"
 
 def autoscaling(
     registry_path: str, config: Config, *, allow_network: bool = False, gauge: Gauge | None = None
-) -> AbstractContextManager[None]:
+) -> AbstractContextManager[Duty]:
     """While the block lasts; what hinders it is a warning, and tried again."""
     settings, eye = config.autoscale, gauge or Gauge()
 
-    def serve(registry: Registry, stop: threading.Event) -> None:
-        scaler = Scaler(registry, settings, config.groups, eye.look, _check(config, stop))
+    def serve(registry: Registry, duty: Duty) -> None:
+        check = _check(config, duty.stop)
+        scaler = Scaler(registry, settings, config.groups, eye.look, check)
         eye.look()  # what the first pass compares with
 
         def pause_sec() -> float:
             return settings.every_sec * random.uniform(1 - SPREAD, 1)
 
-        rounds(stop, pause_sec, scaler.once, Once(_HINDERED))
+        # Figures are those of a while: a pass at once would have none to go by.
+        if not duty.stop.wait(pause_sec()):
+            duty.rounds(pause_sec, scaler.once, Once(_HINDERED))
         scaler.leave()
 
     return side_duty(

@@ -106,20 +106,22 @@ def run(
             return Dispatcher(work, opened, profiles, screen, stops, companions, errand)
 
         if not errand.is_over:
-            work(
-                registry_path,
-                config,
-                label,
-                stops,
-                agents=(request["agent"],),
-                slots=plan.slots,
-                until=Until.DRAINED,
-                screen=screen,
-                config_path=config_path,
-                allow_network=allow_network,
-                make=make,
-            )
-            errand.give_back()
+            try:
+                work(
+                    registry_path,
+                    config,
+                    label,
+                    stops,
+                    agents=(request["agent"],),
+                    slots=plan.slots,
+                    until=Until.DRAINED,
+                    screen=screen,
+                    config_path=config_path,
+                    allow_network=allow_network,
+                    make=make,
+                )
+            finally:
+                errand.give_back()
     return _ran(file, errand, refused, around.node)
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from mam_core.config import Config
 from mam_core.errors import MamError
 from mam_core.pace import PARTING_SEC
 from mam_core.wiring import open_registry
 
-if TYPE_CHECKING:
-    from mam_core.operations.broker import Kept
+#: Look once more for what may bring a job, and return when that is done or not wanted any more.
+LookAgain = Callable[[Callable[[], bool]], None]
 
 
 @contextmanager
@@ -23,10 +22,12 @@ def on_duty(
     *,
     config_path: str | None = None,
     allow_network: bool = False,
-) -> Iterator[Kept]:
+) -> Iterator[LookAgain]:
     """While the block lasts the embedded broker runs, the outbox is drained, lost jobs are found,
     and schedules register theirs.
 
+    All of it begins at once, so that a command which lives for a second does its part. What is
+    yielded makes one more pass of whatever may bring a job: the sweep and the schedules.
     None of it has to succeed: what cannot be had is a warning, and the registry tells the rest.
     """
     # Here, on whichever thread serves: the console draws its first frame without them.
@@ -49,11 +50,17 @@ def on_duty(
     sweeps = sweeping(registry_path, config, allow_network=allow_network)
     scales = autoscaling(registry_path, config, allow_network=allow_network)
     schedules = scheduling(registry_path, config, allow_network=allow_network)
-    with keep_broker(registry_path, config) as kept, sweeps, scales, schedules:
+    with keep_broker(registry_path, config), sweeps as sweep, scales, schedules as schedule:
+
+        def look_again(is_stopped: Callable[[], bool]) -> None:
+            for duty in (sweep, schedule):
+                if duty is not None:
+                    duty.once_more(is_stopped)
+
         thread = threading.Thread(target=relay, name="mam-relay", daemon=True)
         thread.start()
         try:
-            yield kept
+            yield look_again
         finally:
             stop.set()
             with open_registry(registry_path, config=config, allow_network=allow_network) as ours:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from mam_core.clock import stamp
 from mam_core.config import Config
 from mam_core.errors import ConfigError, MamError, RegistryMissing
 from mam_core.fields import check_text, parse_moment
-from mam_core.operations.side_duty import Once, side_duty
+from mam_core.operations.side_duty import Duty, Once, side_duty
 from mam_core.pace import paced
 from mam_core.registration import checked
 from mam_core.registry import Registry
@@ -23,6 +22,7 @@ from mam_core.stores.base import Gate, GateKind, Gates
 #: So often the clock and the pauses are looked at while nothing is due sooner.
 LOOK_SEC = 5.0
 _SOONEST_SEC = 0.05
+_HINDERED = "schedules are not run"
 
 
 class Standing(NamedTuple):
@@ -162,24 +162,30 @@ def _gates(registry: Registry) -> Gates:
 
 def scheduling(
     registry_path: str, config: Config, *, allow_network: bool = False
-) -> AbstractContextManager[None]:
-    """While the block lasts, schedules are run; what hinders one is a warning, and tried again."""
+) -> AbstractContextManager[Duty | None]:
+    """While the block lasts, schedules are run; what hinders one is a warning, and tried again.
+
+    None where there are no schedules.
+    """
     if not config.schedules:
         return nullcontext()
     return side_duty(
         "mam-schedules",
-        "schedules are not run",
-        lambda registry, stop: _go_on(registry, config, stop),
+        _HINDERED,
+        lambda registry, duty: _go_on(registry, config, duty),
         registry_path,
         config,
         allow_network=allow_network,
     )
 
 
-def _go_on(registry: Registry, config: Config, stop: threading.Event) -> None:
+def _go_on(registry: Registry, config: Config, duty: Duty) -> None:
     schedules = named(config)
     troubles = {one.name: Once(f"schedule {one.name} is not run") for one in schedules}
-    while True:
+    soonest = _SOONEST_SEC
+
+    def look() -> None:
+        nonlocal soonest
         soonest = paced(LOOK_SEC)
         for schedule in schedules:
             try:
@@ -189,8 +195,8 @@ def _go_on(registry: Registry, config: Config, stop: threading.Event) -> None:
                     soonest = min(soonest, at - registry.clock.now())
             except Exception as problem:  # whatever it is, the next look may not meet it
                 troubles[schedule.name].tell(problem)
-        if stop.wait(max(_SOONEST_SEC, soonest)):
-            return
+
+    duty.rounds(lambda: max(_SOONEST_SEC, soonest), look, Once(_HINDERED))
 
 
 def _look(registry: Registry, config: Config, schedule: Schedule) -> float | None:

@@ -7,11 +7,10 @@ each comes at a moment of its own, and what one has done the others find done.
 from __future__ import annotations
 
 import random
-import threading
 from contextlib import AbstractContextManager
 
 from mam_core.config import Config
-from mam_core.operations.side_duty import Once, rounds, side_duty
+from mam_core.operations.side_duty import Duty, Once, side_duty
 from mam_core.registry import Registry
 from mam_core.work.submissions import cancel_abandoned
 from mam_core.work.sweep import Sweep
@@ -25,12 +24,12 @@ _HINDERED = "lost jobs are not looked for"
 
 def sweeping(
     registry_path: str, config: Config, *, allow_network: bool = False
-) -> AbstractContextManager[None]:
+) -> AbstractContextManager[Duty]:
     """While the block lasts; what hinders it is a warning, and tried again."""
     defaults = config.defaults
 
-    def serve(registry: Registry, stop: threading.Event) -> None:
-        swept = Sweep(registry, grace_sec=defaults.grace_sec, is_stopped=stop.is_set)
+    def serve(registry: Registry, duty: Duty) -> None:
+        swept = Sweep(registry, grace_sec=defaults.grace_sec, is_stopped=duty.stop.is_set)
 
         def sweep() -> None:
             swept.once()
@@ -39,7 +38,7 @@ def sweeping(
         def pause_sec() -> float:
             return defaults.sweep_sec * random.uniform(1 - SPREAD, 1 + SPREAD)
 
-        rounds(stop, pause_sec, sweep, Once(_HINDERED))
+        duty.rounds(pause_sec, sweep, Once(_HINDERED))
 
     return side_duty(
         "mam-sweep", _HINDERED, serve, registry_path, config, allow_network=allow_network

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 
 from mam_core.agents.profiles import Profile, profile_of, served_by_default
 from mam_core.audit import warn
 from mam_core.config import Config
 from mam_core.dispatch.counterpart import counterparts
-from mam_core.errors import ConfigError
+from mam_core.errors import ConfigError, RegistryGone
 from mam_core.operations.announcing import Shown, announcing
 from mam_core.operations.answering import answering
 from mam_core.operations.live_work import LivePlace, live_worker
 from mam_core.operations.on_duty import on_duty
 from mam_core.operations.public_brokers import warning_of
+from mam_core.pace import paced
 from mam_core.registry import Registry
+from mam_core.store_urls import StoreKind, StoreUrl
 from mam_core.tmux.facts import Hand
 from mam_core.wiring import open_registry
 from mam_core.work.caps import Caps
@@ -27,6 +31,13 @@ from mam_core.work.screen import Screen
 from mam_core.work.worker import Stops, Until, Work, Worker
 
 __all__ = ["Screen", "Stops", "Until", "work"]
+
+#: A registry folder that is not there, or is another one, in so many looks in a row is gone; one
+#: that was moved away for a moment is not.
+_GONE_LOOKS = 5
+_GONE_LOOK_SEC = 1.0
+#: Without a right to the bytes: closing any other handle of a database would undo SQLite's locks.
+_HELD = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
 
 #: How a worker is made of its parts.
 Make = Callable[
@@ -59,7 +70,8 @@ def work(
     only by name. `beside` is entered when all is well so far, and left when nothing runs any
     more. `live` is the pane of an interactive agent, `pane` the one that any other worker of a
     session lives in: what it works on is written there. `make` makes another worker than usual.
-    The answer says how many attempts were made.
+    The answer says how many attempts were made. Raises `RegistryGone` when a worker that is to end
+    by itself lost its registry: it would wait for ever for a place to write its results to.
     """
     defaults = config.defaults
     plan = Work(
@@ -91,11 +103,13 @@ def work(
         warn(warning)
     duty = on_duty(registry_path, config, config_path=config_path, allow_network=allow_network)
     shown = Shown(agent_session, plan.agents, slots, lambda: worker.running)
+    waits = until is Until.STOPPED
     try:
         with (
+            nullcontext() if waits else _ended_without(_homes(registry_path, config), stops),
             opened() as registry,
             beside or nullcontext(),
-            duty,
+            duty as worker.look_again,
             announcing(registry, registry_path, config, shown),
             answering(registry, registry_path, config),
         ):
@@ -104,7 +118,65 @@ def work(
         if placard is not None:
             placard.close()
         screen.close()
+    if worker.vanished and not waits:
+        raise RegistryGone(
+            f"the record of job {worker.vanished} was removed from {registry_path} while it ran: "
+            "its result is lost"
+        )
     return worker
+
+
+@contextmanager
+def _ended_without(homes: Sequence[str], stops: Stops) -> Iterator[None]:
+    """End what runs when one of these is removed or replaced, and raise `RegistryGone`."""
+    over = threading.Event()
+    held: dict[str, int] = {}  #: while it is open, nothing else gets its number
+
+    def gone() -> str | None:
+        for path in homes:
+            if path not in held:
+                with suppress(OSError):  # the first worker of all makes it
+                    held[path] = os.open(path, _HELD)
+            elif not _is_same(path, held[path]):
+                return path
+        return None
+
+    def look() -> None:
+        missed = 0
+        while missed < _GONE_LOOKS:
+            if over.wait(paced(_GONE_LOOK_SEC)):
+                return
+            missed = missed + 1 if gone() else 0
+        stops.hand_back()
+
+    gone()
+    thread = threading.Thread(target=look, name="mam-registry-gone", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        path = gone()
+        for fd in held.values():
+            os.close(fd)
+    if path is not None:
+        raise RegistryGone(
+            f"{path} was removed or replaced while this worker ran: what it could not write is lost"
+        )
+
+
+def _homes(registry_path: str, config: Config) -> tuple[str, ...]:
+    """The folder of the registry, and the file of one that is kept in SQLite."""
+    url = StoreUrl.parse(config.store.url or "")
+    return (registry_path, url.place) if url.kind is StoreKind.SQLITE else (registry_path,)
+
+
+def _is_same(path: str, fd: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(fd))
+    except OSError:
+        return False
 
 
 def _served(config: Config, named: Sequence[str]) -> tuple[str, ...]:

@@ -37,7 +37,17 @@ class BackOff(NamedTuple):
         full = min(self.most_sec, self.first_sec * self.factor ** min(failures, 16))
         return full * (0.5 + jitter / 2)
 
+    def covers(self, job: Job, seconds: float) -> bool:
+        """So long a wait before the next try of a job is the pause after its last failure, and no
+        date that a person set."""
+        is_retry = job.failures > 0 and job.reason not in _NO_FAILURES
+        return is_retry and seconds <= self.pause(job.failures - 1, 1.0)
 
+
+#: A job that waits for one of these reasons did not fail last.
+_NO_FAILURES = frozenset(
+    {None, Reason.LOST, Reason.STOPPED, Reason.QUOTA, Reason.OVERRIDE, Reason.OTHER}
+)
 BACK_OFF = BackOff()
 #: The least between two tries that met a usage limit. No setting: the number of such tries has no
 #: bound of its own, as that of failures has.

@@ -39,7 +39,7 @@ _LIMIT = 64 * 1024
 #: The kernel's number for the one PID namespace from which every process is seen.
 FIRST_NAMESPACE = 0xEFFFFFFC
 #: What a supervisor gets beyond the grace before it is taken for stuck.
-_SUPERVISOR_SEC = 2.0
+SUPERVISOR_SEC = 2.0
 #: After KILL: who is still there is stuck in the kernel, or not ours to signal.
 _STUCK_SEC = 5.0
 #: No list of processes is complete that was made while processes were born.
@@ -129,7 +129,7 @@ def _end_supervisor(mark: AttemptMark, grace: float) -> int:
     if not supervisor.send(signal.SIGTERM):
         return 0
     supervisor.send(signal.SIGCONT)
-    deadline = time.monotonic() + grace + _SUPERVISOR_SEC
+    deadline = time.monotonic() + grace + SUPERVISOR_SEC
     while _lives(supervisor):
         if time.monotonic() >= deadline + _STUCK_SEC:
             return 0

@@ -26,15 +26,16 @@ from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
 from mam_core.work.drowsiness import Drowsiness
-from mam_core.work.marks import AttemptMark, end_leftovers
+from mam_core.work.marks import SUPERVISOR_SEC, AttemptMark, end_leftovers
 from mam_core.work.orders import GRACE_SEC
 from mam_core.work.overdue import overdue
 from mam_core.work.witnesses import Node, Witness, traces_of
 
 _RUNNING = Query(frozenset({Status.RUNNING}))
 #: What the ending of processes may take beyond the grace before the next look is left to the
-#: next pass.
-PATIENCE_SEC = 1.0
+#: next pass: long enough that a supervisor which does not answer is killed in this one, since a
+#: command that ends soon makes no other.
+PATIENCE_SEC = SUPERVISOR_SEC + 1.0
 #: What cannot be known now is not known five seconds later: looking costs a scan of all processes.
 _STALE_SEC = 60.0
 #: How soon it is noticed that the process is to end while processes are being ended.
@@ -148,8 +149,10 @@ class Sweep:
         if self._node.is_stranger(lease):
             return self._look_from_afar(job, lease)
         expired = self._registry.lease_expired(lease)
-        if not expired or self._drowsiness.forgives(_name(job), lease):
-            return self._look_at_worker(job, lease)
+        if not expired or self._may_have_slept(job, lease):
+            lost = self._look_at_worker(job, lease)
+            if lost is not None or not expired or not self._node.sees_no_worker(lease):
+                return lost  # else it sleeps no more: there is no such process
         return self._look_at_leftovers(job, lease)
 
     def _look_at_boot(self, job: Job, lease: Lease) -> _Lost | Swept | None:
@@ -160,6 +163,10 @@ class Sweep:
             if mark is None or mark.supervisor.boot_id != lease.boot_id:
                 return self._look_from_afar(job, lease)
         return _Lost(job, Witness.BOOT, "its host was started anew")
+
+    def _may_have_slept(self, job: Job, lease: Lease) -> bool:
+        """Its worker did not renew the lease, and is perhaps about to."""
+        return self._drowsiness.forgives(_name(job), lease, self._registry.lease_age(lease))
 
     def _look_at_worker(self, job: Job, lease: Lease) -> _Lost | None:
         """The lease still runs: only a worker that is surely dead, with all it started, counts."""
@@ -183,7 +190,7 @@ class Sweep:
         since = self._registry.lease_age(lease)
         if since is None or since <= lease.ttl_sec + FENCED_SEC:
             return None
-        if self._drowsiness.forgives(_name(job), lease):
+        if self._may_have_slept(job, lease):
             return None
         words = f"{lease.node} has not renewed its lease for {since:.0f} s"
         return _Lost(job, Witness.LEASE, f"{words}, and ends by itself what it cannot renew")

@@ -13,20 +13,21 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from enum import StrEnum
 from typing import NamedTuple
 
 from mam_core.agents.profiles import Profile
 from mam_core.audit import warn
-from mam_core.errors import MamError
+from mam_core.claims import Rule, is_closed
+from mam_core.errors import JobNotFound, MamError, UnreadableRecord
 from mam_core.events.public_brokers import public_warning
 from mam_core.leases import LeaseTerms
 from mam_core.pace import paced
 from mam_core.process_mark import ProcessMark
 from mam_core.records import Job, Reason, Status
 from mam_core.registry import Registry
-from mam_core.stores.base import Query
+from mam_core.stores.base import GateKind, Query
 from mam_core.work.attempt import Attempt
 from mam_core.work.caps import Caps
 from mam_core.work.counterpart import Counterpart, CounterpartOf, no_counterpart
@@ -48,7 +49,9 @@ class Until(StrEnum):
     """When a worker ends by itself."""
 
     ONCE = "once"  #: after one job a slot, or when none can be claimed
-    DRAINED = "drained"  #: when none can be claimed, and none runs that another may come after
+    #: when none can be claimed, none runs that another may come after, and no failed one is about
+    #: to be tried again
+    DRAINED = "drained"
     STOPPED = "stopped"  #: never
 
 
@@ -108,6 +111,9 @@ class Worker:
         """`placard` is on the pane that it lives in, if it lives in one."""
         self.ran = 0  #: attempts
         self.failed = 0  #: those that did not end in a completed job
+        self.vanished = ""  #: a job whose record was removed while it ran
+        #: Called before it ends for want of jobs: one may come back, or fall due, in that moment.
+        self.look_again: Callable[[Callable[[], bool]], None] = _nothing
         self._work = work
         self._open_registry = open_registry
         self._profile_of = profile_of
@@ -178,6 +184,10 @@ class Worker:
         """A job; or none, and when to look again: None for never."""
         try:
             job = self._claimed(registry, number)
+            is_over = job is None and self._may_end(registry)
+            if is_over:
+                self.look_again(self._is_stopping)
+                job = None if self._is_stopping() else self._claimed(registry, number)
         except (MamError, OSError, sqlite3.Error) as problem:
             if str(problem) != self._said:
                 self._said = str(problem)
@@ -188,15 +198,40 @@ class Worker:
             with self._count:
                 self._running.add(job.job_id)
             return job, 0.0
-        if self._work.until is Until.ONCE:
-            return None, None
-        if self._work.until is Until.DRAINED and self._is_drained(registry):
-            return None, None
-        return None, paced(_IDLE_SEC)
+        return None, None if is_over else paced(_IDLE_SEC)
+
+    def _is_stopping(self) -> bool:
+        return not self._stops.may_claim()
+
+    def _may_end(self, registry: Registry) -> bool:
+        """There is no job to claim, and that is how this worker ends."""
+        if self._work.until is Until.DRAINED:
+            return self._is_drained(registry)
+        return self._work.until is Until.ONCE
 
     def _is_drained(self, registry: Registry) -> bool:
-        """None can be claimed now, and none that runs could bring another."""
-        return not self._running
+        """None that runs here could bring another, and none is about to be tried again."""
+        return not self._running and not self._awaits_retry(registry)
+
+    def _awaits_retry(self, registry: Registry) -> bool:
+        """A job of ours has failed and only its back-off is left before its next attempt.
+
+        Nothing else is waited for: a usage limit, a pause, a full group or a date that a person
+        set may hold a job for days.
+        """
+        now = registry.clock.now()
+        pending = Query(frozenset({Status.PENDING}), self._work.agent_session)
+        for summary in registry.store.find(pending)[0]:
+            due = summary.not_before or 0.0
+            if summary.agent not in self._work.agents or summary.reason is None or due <= now:
+                continue
+            with suppress(JobNotFound, UnreadableRecord):
+                if self._work.back_off.covers(registry.get(summary.job_id), due - now):
+                    refusals = registry.refusals(summary.job_id)
+                    if all(refusal.rule is Rule.NOT_YET for refusal in refusals):
+                        gate = registry.store.facts().gates().find(GateKind.NODE, registry.node)
+                        return not is_closed(gate, now)
+        return False
 
     def _claimed(self, registry: Registry, number: int) -> Job | None:
         lease = LeaseTerms(self._owner(registry, number), self._work.lease_sec)
@@ -246,12 +281,21 @@ class Worker:
             warn(f"the attempt of job {job.job_id} broke off: {type(problem).__name__}: {problem}")
             self._broken.add((job.job_id, job.attempt))
             could_not_begin = True
+        if ended is None:
+            with suppress(MamError, OSError, sqlite3.Error):
+                self._look_for(registry, job.job_id)
         with self._count:
             self._running.discard(job.job_id)
             self.ran += 1
             self.failed += ended is None or ended.status is not Status.COMPLETED
         if could_not_begin:
             self._sleep(paced(_TROUBLE_SEC))
+
+    def _look_for(self, registry: Registry, job_id: str) -> None:
+        try:
+            registry.get(job_id)
+        except JobNotFound:
+            self.vanished = job_id
 
     def _attempted(self, registry: Registry, job: Job, number: int) -> tuple[Job | None, bool]:
         """The job afterwards, and whether it is this host that was not up to it."""
@@ -330,3 +374,7 @@ class Worker:
         deadline = time.monotonic() + seconds
         while self._stops.may_claim() and time.monotonic() < deadline:
             time.sleep(min(0.1, seconds))
+
+
+def _nothing(is_stopped: Callable[[], bool]) -> None:
+    pass
