@@ -1,4 +1,5 @@
-"""The figures of running jobs: what a worker adds to a command, and how many it gets through.
+"""The figures of running jobs: what a worker adds to a command, how many it gets through, and
+how long a command that prints much is held up.
 
 The command of a job does nothing, so that all of the time is ours: claim, prompt file,
 supervisor, events, checks, end. What a start costs is the time from the claim until the
@@ -37,6 +38,21 @@ _SLOTS = 4
 
 _TELLS_TIME = (sys.executable, "-I", "-S", "-c", "import time; print(time.monotonic())")
 _NOTHING = ("/bin/true",)
+#: Prints as fast as its output is taken, and says at the end how long that took.
+_PRINTS = """
+import os, sys, time
+lines = b"".join(b"line %d of a chatty build\\n" % number for number in range(3000))[:65536]
+began = time.monotonic()
+for _ in range(int(sys.argv[1])):
+    left = memoryview(lines)
+    while left:
+        left = left[os.write(1, left):]
+os.write(1, b"\\n%.6f" % (time.monotonic() - began))
+"""
+_BLOCKS_PER_MB = 16
+_CHATTY_MB = 20
+#: Its output into a file: the least that anybody can do with it.
+_OUTPUT_GOAL = 10.0
 #: As an agent does for most of its life: it waits for a model.
 _WAITS = ("/bin/sleep", "0.2")
 
@@ -68,21 +84,58 @@ def start(ground: Ground) -> list[Figure]:
     ]
 
 
+def output(ground: Ground) -> list[Figure]:
+    """How long a command takes to print, by its own clock: is it held up by who reads it?"""
+    path = ground.path("work-output")
+    megabytes = ground.effort.some(_CHATTY_MB)
+    command = (sys.executable, "-I", "-S", "-c", _PRINTS, str(megabytes * _BLOCKS_PER_MB))
+    with open_registry(path) as registry:
+        into_file: list[float] = []
+        into_job: list[float] = []
+
+        def ours() -> int:
+            into_job.append(float(_last_line(registry, path, command)) / megabytes)
+            return 1
+
+        def theirs() -> int:
+            place = os.path.join(ground.root, "work-output-bare")
+            with open(place, "wb") as file:
+                subprocess.run(command, stdout=file, check=True)
+            into_file.append(float(_tail(place)) / megabytes)
+            os.unlink(place)
+            return 1
+
+        register = partial(_register, registry, 1)
+        run([Runner("ours", ours, register), Runner("theirs", theirs)], ground.effort.rounds)
+    what = f"printing {megabytes} MB of short lines"
+    return [Figure("output", what, "into a file", Measure.COST, into_job, into_file, _OUTPUT_GOAL)]
+
+
 def _first_word(registry: Registry, path: str) -> float:
     """One job, from its claim to its end; when its command began."""
+    return float(_last_line(registry, path, _TELLS_TIME))
+
+
+def _last_line(registry: Registry, path: str, command: tuple[str, ...]) -> str:
+    """Of what a job's command printed; the job is run from its claim to its end."""
     lease = LeaseTerms("bench", 30.0)
     job = registry.claim(_LABEL, lease=lease)
     if job is None:
         raise Wrong("there is no job to claim")
     screen = Screen(io.StringIO())
     terms = Terms("bench", path)
-    profile = Profile("bench", _TELLS_TIME)
+    profile = Profile("bench", command)
     ended = Attempt(registry, job, profile, terms, screen, lambda: False).run()
     if ended is None or ended.status is not Status.COMPLETED:
         raise Wrong(f"job {job.job_id} did not complete: {ended}")
     log = os.path.join(registry.store.audit.path, job.job_id, "attempts", "1", "output.log")
-    with open(log, encoding="ascii") as file:
-        return float(file.read())
+    return _tail(log)
+
+
+def _tail(path: str) -> str:
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - 64))
+        return file.read().decode("ascii").splitlines()[-1]
 
 
 def jobs(ground: Ground) -> list[Figure]:
@@ -127,4 +180,8 @@ def _register(registry: Registry, count: int) -> None:
     registry.register([request] * count)
 
 
-FIGURES: Mapping[str, Callable[[Ground], list[Figure]]] = {"start": start, "jobs": jobs}
+FIGURES: Mapping[str, Callable[[Ground], list[Figure]]] = {
+    "start": start,
+    "output": output,
+    "jobs": jobs,
+}

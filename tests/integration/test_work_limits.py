@@ -167,11 +167,15 @@ class TestOutput:
 
 def _flood(shop: Workshop, size: int) -> Path:
     """One slot drowns in output, the other goes on; the folder of the attempt."""
-    flood = shop.add(shop.agent("flood", "prints_much", size), timeout_sec=300)
+    enough = shop.folder / "enough"
+    flood = shop.add(shop.agent("flood", "prints_much", size, enough), timeout_sec=300)
     others = [shop.add(shop.agent("good", "behaves")) for _ in range(2)]
     shop.settle()
     command = [sys.executable, "-c", _MEASURED, "work", "--label", LABEL, "--slots", "2", "--drain"]
     with running(command, shop.folder) as worker:
+        for other in others:
+            shop.until_status(other, Status.COMPLETED)
+        enough.touch()
         assert worker.code() == 0
     assert {shop.job(one).status for one in (flood, *others)} == {Status.COMPLETED}
     ended = shop.audit(flood, "attempt_ended")[0]["timestamp"]

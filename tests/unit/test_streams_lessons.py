@@ -6,6 +6,7 @@ import pytest
 
 from mam_core.agents.streams import Kind, StreamFormat, Tokens, ToolState
 from mam_core.agents.streams.opencode import HOPELESS
+from mam_core.agents.streams.plain import READ_AT_ONCE
 from mam_core.records import Reason
 from tests.support.recordings import Reading, new_parser, read, recording
 from tests.support.rows import each_row
@@ -277,6 +278,21 @@ class TestPlain:
     def test_memory_that_ran_out_is_known_from_its_last_words(self) -> None:
         words = b"FATAL ERROR: Reached heap limit - JavaScript heap out of memory\n"
         assert self.judged(words, None, 6)[0] is Reason.OOM
+
+    def test_of_thousands_of_lines_at_once_only_the_last_are_read(self) -> None:
+        lines = [b"line %d of a chatty build\n" % number for number in range(5000)]
+        parser = new_parser(StreamFormat.PLAIN)
+        left_out, *told = parser.feed(b"the end of " + b"".join(lines) + b"and the begin")
+        assert (left_out.kind, left_out.data["lines"]) == (Kind.SKIPPED, 5000 - READ_AT_ONCE)
+        assert [one.text.encode() + b"\n" for one in told] == lines[-READ_AT_ONCE:]
+        assert [one.text for one in parser.feed(b"ning\n")] == ["and the beginning"]
+
+    def test_what_explains_a_failure_is_found_among_lines_that_were_not_read(self) -> None:
+        words = b"FATAL ERROR: Reached heap limit - JavaScript heap out of memory\n"
+        assert self.judged(words + b"at a frame of its stack\n" * 100, None, 6)[0] is Reason.OOM
+        limit = b"You've hit your usage limit. Try again in 2 hours.\n"
+        assert self.judged(b"fine\n" * 5000 + limit, 1)[0] is Reason.QUOTA
+        assert self.judged(limit + b"fine\n" * 5000, 1)[0] is Reason.EXIT
 
     def test_a_limit_explains_a_failure_near_its_end_only(self) -> None:
         limit = b"Error: You've hit your usage limit, try again in 2h 14m.\n"

@@ -72,8 +72,8 @@ class Checks:
         while not running.is_over:
             now = self._clock.since_boot()
             heard = running.turn(min(paced(_LOOK_SEC), self._hold.next_look(now), deadline - now))
-            for data, _ in heard.output:
-                tail = (tail + data)[-TAIL_BYTES:]
+            for printed in heard.output:
+                tail = (tail + printed.data)[-TAIL_BYTES:]
             for report in heard.reports:
                 not_started = report if isinstance(report, NotStarted) else not_started
             now = self._clock.since_boot()

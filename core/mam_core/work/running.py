@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import select
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -19,6 +19,8 @@ from mam_core.clock import Clock
 from mam_core.process_mark import ProcessMark
 from mam_core.work.agent_input import AgentInput
 from mam_core.work.orders import Deadlines, Orders
+from mam_core.work.output import OutputLog
+from mam_core.work.reader import OutputReader, Printed
 from mam_core.work.reports import Ended, Report
 from mam_core.work.supervised import Supervised
 
@@ -40,7 +42,7 @@ class Way(StrEnum):
 class Heard(NamedTuple):
     """What came in one turn."""
 
-    output: list[tuple[bytes, bool]]  #: with whether it came from standard error
+    output: list[Printed]
     reports: list[Report]
 
 
@@ -57,7 +59,8 @@ class Running:
     def __init__(self, supervised: Supervised, ends: Ends, clock: Clock) -> None:
         self.ended: Ended | None = None
         self._supervised = supervised
-        self._pipes = ends.outputs
+        self._pipes = ends.outputs  #: read in our turns
+        self._reader: OutputReader | None = None  #: or by a thread
         self._input = AgentInput(ends.input) if ends.input is not None else None
         self._clock = clock
         self._last_words_at: float | None = None
@@ -106,7 +109,26 @@ class Running:
             return False
         now = self._clock.since_boot()
         self._last_words_at = self._last_words_at or now + _LAST_WORDS_SEC
+        reader = self._reader
+        if reader is not None:
+            return reader.is_over or (now > self._last_words_at and not reader.has_news)
         return not self._pipes or now > self._last_words_at
+
+    @contextmanager
+    def reading_into(self, log: OutputLog, *, newest_only: bool) -> Iterator[None]:
+        """Meanwhile a thread reads the outputs into the log, whatever we wait for; the turns bring
+        what it has read. `newest_only`: what we are late with need not all come, but its end."""
+        for fd in self._pipes:
+            self._poll.unregister(fd)
+        self._reader = OutputReader(self._pipes, log, self._clock, newest_only=newest_only)
+        self._pipes = {}
+        self._poll.register(self._reader.fileno(), select.POLLIN)
+        try:
+            yield
+        finally:
+            self._poll.unregister(self._reader.fileno())
+            self._reader.close()
+            self._reader = None
 
     def turn(self, pause_sec: float, *others: int) -> Heard:
         """Wait until something comes, at most for the pause; `others` are files that end it, too.
@@ -122,6 +144,8 @@ class Running:
         for fd, _ in ready:
             if fd in self._pipes:
                 self._read(fd, heard)
+            elif self._reader is not None and fd == self._reader.fileno():
+                heard.output.extend(self._reader.take())
             elif fd == self._supervised.fileno():
                 heard.reports.extend(self._supervised.read())
             elif self._input is not None and fd == self._input.fd:
@@ -199,7 +223,7 @@ class Running:
                 raise
             data = b""  # a terminal that nobody holds open any more
         if data:
-            heard.output.append((data, self._pipes[fd]))
+            heard.output.append(Printed(data, self._pipes[fd], self._clock.since_boot()))
             return
         self._poll.unregister(fd)
         os.close(fd)

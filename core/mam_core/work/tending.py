@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from mam_core.agents.dialogue import Dialogue
 from mam_core.agents.profiles import Profile
 from mam_core.agents.signs import AgentState, Channel, Sign
-from mam_core.agents.streams import Happening, Kind, Outcome, parser_for
+from mam_core.agents.streams import Happening, Kind, Outcome, StreamFormat, parser_for
 from mam_core.agents.streams.discretion import PromptGuard
 from mam_core.agents.streams.events import Pace, Told, told
 from mam_core.audit import warn
@@ -36,6 +36,10 @@ from mam_core.work.voice import Voice
 _LOOK_SEC = 0.5
 #: While an agent's turn is over, and it is to be let go in a moment.
 _REST_SEC = 0.1
+#: Of what came at once, so much is shown on the pane; the log has all of it.
+_SHOWN_AT_ONCE = 40
+#: Of these only the last of several in a row is news.
+_PASSING = (Kind.TEXT, Kind.LOG)
 _SILENT = "no output, no event, no work"
 
 
@@ -85,22 +89,25 @@ class Tending:
     def tend(self, running: Running, log: OutputLog) -> None:
         """Until nothing of it is left, or at least its supervisor has died."""
         self._tell(Told(EventName.STARTED, "", {"agent": self._profile.name}))
-        while not running.is_over:
-            heard = running.turn(self._pause())
-            for data, aside in heard.output:
-                log.write(data)
-                self._patience.sign_of_life(self._clock.since_boot())
-                self._consider(self._parser.feed(data, aside=aside))
-            for report in heard.reports:
-                self._heed(report)
-            if running.ended is None:
-                self._look()
-                self._converse(running)
-                if self._hold.cause is not None:
-                    running.stop(self._grace_sec)
+        with running.reading_into(log, newest_only=self._profile.stream is StreamFormat.PLAIN):
+            while not running.is_over:
+                self._take_turn(running)
         self.ended = running.ended or self.ended
         self._consider(self._parser.close())
         self._correspondence.look()
+
+    def _take_turn(self, running: Running) -> None:
+        heard = running.turn(self._pause())
+        for printed in heard.output:
+            self._patience.sign_of_life(printed.at)
+            self._consider(self._parser.feed(printed.data, aside=printed.aside))
+        for report in heard.reports:
+            self._heed(report)
+        if running.ended is None:
+            self._look()
+            self._converse(running)
+            if self._hold.cause is not None:
+                running.stop(self._grace_sec)
 
     def outcome(self) -> Outcome:
         """The agent's own word, with its exit; all that was held back is told before."""
@@ -116,13 +123,23 @@ class Tending:
     # -- what comes ------------------------------------------------------------------------
 
     def _consider(self, happenings: Sequence[Happening]) -> None:
+        self._show(happenings)
         for number, happening in enumerate(happenings, 1):
-            self._screen.show(self._job.job_id, happening)
             after = happenings[number].kind if number < len(happenings) else None
             # Of many lines at once only the last is news; an agent may print a million of them.
-            is_passing = happening.kind is Kind.TEXT and after is Kind.TEXT
+            is_passing = happening.kind in _PASSING and after is happening.kind
             if not is_passing:
                 self._weigh(happening)
+
+    def _show(self, happenings: Sequence[Happening]) -> None:
+        """The last of them, on the pane."""
+        shown = happenings[-_SHOWN_AT_ONCE:]
+        skipped = [one for one in happenings if one.kind is Kind.SKIPPED]
+        left_out = len(happenings) - len(shown) + sum(int(one.data["lines"]) for one in skipped)
+        if left_out:
+            self._voice.mention(f"… {left_out:,} lines left out here; the log has them")
+        for happening in shown:
+            self._screen.show(self._job.job_id, happening)
 
     def _weigh(self, happening: Happening) -> None:
         now = self._clock.since_boot()

@@ -26,7 +26,7 @@ def until(running: Running, words: bytes) -> bytes:
     said = b""
     while words not in said:
         assert not running.is_over, said
-        said += b"".join(data for data, _ in running.turn(_LOOK_SEC).output)
+        said += b"".join(one.data for one in running.turn(_LOOK_SEC).output)
     return said
 
 
@@ -34,7 +34,7 @@ def end(running: Running) -> tuple[bytes, Ended]:
     said = b""
     try:
         while not running.is_over:
-            said += b"".join(data for data, _ in running.turn(_LOOK_SEC).output)
+            said += b"".join(one.data for one in running.turn(_LOOK_SEC).output)
     finally:
         running.close()
     assert running.ended is not None

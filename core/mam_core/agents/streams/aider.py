@@ -32,6 +32,8 @@ _MAX_COMPLAINT_CHARS = 1000
 class AiderText(PlainText):
     """Reads the lines of one run."""
 
+    reads_all = True
+
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self._complaint: list[str] = []  #: the lines of an error that is being told

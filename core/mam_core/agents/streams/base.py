@@ -36,6 +36,7 @@ class Kind(StrEnum):
     PARTIAL = "partial"  #: activity only: a piece of a text that comes whole later
     STATE = "state"  #: it works, waits or rests from now on, or a question was settled
     LOG = "log"
+    SKIPPED = "skipped"  #: so many lines of text were not read: data has lines
 
 
 class ToolState(StrEnum):

@@ -114,6 +114,11 @@ class Evidence:
         if "memory" in line and _OUT_OF_MEMORY.search(line):
             self._out_of_memory = True
 
+    def skim(self, data: bytes) -> None:
+        """Text that is not read line by line: only what explains an end whenever it was said."""
+        if b"memory" in data and _OUT_OF_MEMORY.search(data.decode("utf-8", "replace")):
+            self._out_of_memory = True
+
     def say(self, line: str) -> list[Happening]:
         """A line that is not of the stream's form: mostly from standard error."""
         if not line.strip():

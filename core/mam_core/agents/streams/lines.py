@@ -40,6 +40,17 @@ class Lines:
             start = end + 1
         self._keep(data[start:])
 
+    def leave_out(self, data: bytes, most: int) -> tuple[bytes, int]:
+        """Of data with more than `most` lines, the end that is to be fed, and how many it lacks."""
+        many = data.count(b"\n") - most
+        if many <= 0:
+            return data, 0
+        end = len(data)
+        for _ in range(most + 1):
+            end = data.rfind(b"\n", 0, end)
+        self._kept, self._lost = bytearray(), 0
+        return data[end + 1 :], many
+
     def rest(self) -> Line | None:
         """What stands after the last newline."""
         return self._take() if self._kept or self._lost else None

@@ -19,10 +19,15 @@ from mam_core.agents.streams.values import unstyled
 MAX_LINE_BYTES = 16 * 1024
 #: A limit counts if it was told within so many lines of the end.
 _LAST_LINES = 20
+#: Of what comes at once, so many lines are read; a build prints thousands in a moment.
+READ_AT_ONCE = 40
 
 
 class PlainText:
     """Reads lines; both streams are alike."""
+
+    #: Every line may change what the next one means; else only the last of many are read.
+    reads_all = False
 
     def __init__(self, now: Callable[[], float], local: tzinfo | None = None) -> None:
         self.evidence = Evidence(now, local)
@@ -32,7 +37,14 @@ class PlainText:
 
     def feed(self, data: bytes, *, aside: bool = False) -> list[Happening]:
         found: list[Happening] = []
-        for line in self._channels[aside].feed(data):
+        channel = self._channels[aside]
+        if not self.reads_all:
+            rest, many = channel.leave_out(data, READ_AT_ONCE)
+            if many:
+                self.evidence.skim(data[: len(data) - len(rest)])
+                found.append(Happening(Kind.SKIPPED, "", {"lines": many}))
+            data = rest
+        for line in channel.feed(data):
             found += self.hear(_shown(line))
         return found
 

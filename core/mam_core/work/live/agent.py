@@ -108,7 +108,7 @@ class LiveAgent:
         pause_sec = min(pause_sec, _SLOW_SEC) if pane.has_unshown else pause_sec
         heard = self.running.turn(pause_sec, *pane.files)
         signs: list[Sign] = []
-        for data, _ in heard.output:
+        for data, _, _ in heard.output:
             pane.show(data)
             if self.log is not None:
                 self.log.write(data)
