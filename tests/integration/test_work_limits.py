@@ -168,7 +168,7 @@ class TestOutput:
 def _flood(shop: Workshop, size: int) -> Path:
     """One slot drowns in output, the other goes on; the folder of the attempt."""
     enough = shop.folder / "enough"
-    flood = shop.add(shop.agent("flood", "prints_much", size, enough), timeout_sec=300)
+    flood = shop.add(shop.agent("flood", "prints_much", size, "until", enough), timeout_sec=300)
     others = [shop.add(shop.agent("good", "behaves")) for _ in range(2)]
     shop.settle()
     command = [sys.executable, "-c", _MEASURED, "work", "--label", LABEL, "--slots", "2", "--drain"]

@@ -1,6 +1,6 @@
 """A stand-in agent that prints: ``prints_much.py BYTES``, 100 MB unless told otherwise.
 
-With ``prints_much.py BYTES FILE`` it then goes on with single lines until that file is there.
+With ``prints_much.py BYTES until FILE`` it then goes on with single lines until that file is there.
 """
 
 import os
@@ -13,6 +13,7 @@ line = b"x" * 99 + b"\n"
 block = line * 1000
 while left > 0:
     left -= sys.stdout.buffer.write(block[:left])
-while len(sys.argv) > 2 and not os.path.exists(sys.argv[2]):
+until = sys.argv[3] if sys.argv[2:3] == ["until"] else ""
+while until and not os.path.exists(until):
     os.write(1, line)
     time.sleep(0.01)
