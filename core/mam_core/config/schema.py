@@ -38,7 +38,7 @@ TABLES: Mapping[str, Table] = {
             "retry_factor": Setting(Kind.NUMBER, "each further pause is so much longer", 2),
             "retry_max_sec": Setting(_SECONDS, "no pause is longer than this", 600),
             "output_max": Setting(Kind.SIZE, "output that is kept of one attempt", 64 * 2**20),
-            "heartbeat_sec": Setting(_SECONDS, "a worker renews its lease this often", 10),
+            "heartbeat_sec": Setting(_SECONDS, "a worker renews its lease at least this often", 10),
             "lease_sec": Setting(_SECONDS, "a job without a heartbeat is lost after this", 30),
             "sweep_sec": Setting(_SECONDS, "lost and late jobs are looked for this often", 5),
             "grace_sec": Setting(_SECONDS, "between asking a process to end and ending it", 3),

@@ -84,7 +84,8 @@ class Supervisor:
         self._line = line
         self._orders = orders
         self._deadlines: dict[str, float] = {LEASE_OVER: _NEVER, TIMEOUT: _NEVER}
-        self._allow(orders["until"])
+        # A worker that runs on through an upgrade says no such thing.
+        self._allow(orders.get("until", (_NEVER, _NEVER)))
         self._meter = Meter()
         self._ending: Ending | None = None
         self._why = ""
