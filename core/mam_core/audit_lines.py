@@ -1,7 +1,8 @@
 """The lines of one job's history: numbered 1..n, appended whole, found from the end.
 
 A line that was cut short, by a full disk or a power cut, is set aside before
-the next one is written, and the repair is itself a line.
+the next one is written, and the repair is itself a line. No line is dated before
+the one above it: a writer may have read its clock and then waited for another.
 """
 
 from __future__ import annotations
@@ -9,17 +10,23 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from mam_core import codec
+from mam_core.clock import SystemClock, fine_stamp
 from mam_core.disk import Folder, write_all
 
 EVENTS = "events.ndjson"
 TORN = "torn.log"
 REPAIRED = "log_repaired"
 
+#: A date further ahead of the clock was written before the clock was set back, and counts no more.
+AHEAD_SEC = 60.0
+
+_STAMPED = re.compile(rb'\{(?:"n": \d+, )?"timestamp": "(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"')
 _TAIL_BYTES = 4096
 
 #: How long to wait for another writer of the same job's history while nothing is added to it.
@@ -34,9 +41,18 @@ def append_lines(folder: Folder, lines: Sequence[dict[str, Any]]) -> None:
     fd = folder.open_in_place(EVENTS, os.O_RDWR | os.O_APPEND)
     try:
         _lock_briefly(fd)
-        last, torn = newest(fd, number_of)
+        dated = ""
+
+        def number_and_date(raw: bytes) -> int | None:
+            nonlocal dated
+            if (number := number_of(raw)) is not None:
+                dated = date_of(raw)
+            return number
+
+        last, torn = newest(fd, number_and_date)
         if not last:
             last = _count_lines(fd)  # a history of the original, whose lines have no numbers
+        lines = in_order(lines, dated)
         if torn:
             _set_aside(folder, fd, torn)
             last += 1
@@ -46,6 +62,31 @@ def append_lines(folder: Folder, lines: Sequence[dict[str, Any]]) -> None:
         write_all(fd, b"".join(numbered(last + n, line) for n, line in enumerate(lines, 1)))
     finally:
         os.close(fd)
+
+
+def in_order(lines: Sequence[dict[str, Any]], dated: str) -> list[dict[str, Any]]:
+    """The lines, none of them dated before `dated`, the date of the line above, or each other."""
+    latest = latest_date()
+    found = []
+    for line in lines:
+        own = line.get("timestamp")
+        if isinstance(own, str) and own < dated <= latest:
+            line = {**line, "timestamp": dated}
+        elif isinstance(own, str):
+            dated = own
+        found.append(line)
+    return found
+
+
+def latest_date() -> str:
+    """A line that is dated later than this is no reason to date the next one like it."""
+    return fine_stamp(SystemClock().now() + AHEAD_SEC)
+
+
+def date_of(raw: bytes) -> str:
+    """When a line of ours was written; empty for one in another form."""
+    found = _STAMPED.match(raw)
+    return found[1].decode("ascii") if found else ""
 
 
 def numbered(n: int, line: dict[str, Any]) -> bytes:
@@ -142,12 +183,16 @@ def published_seq(raw: bytes) -> int | None:
 
 
 def same_line(raw: bytes, line: dict[str, Any]) -> int | None:
-    """1 for the line itself, 0 for one that is older, None to go on looking."""
+    """1 for the line itself, 0 for one that is older, None to go on looking.
+
+    Where it was written it may be dated later, like the line above it.
+    """
     try:
         told = json.loads(raw)
         older = told["timestamp"] < line["timestamp"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    if all(told.get(name) == value for name, value in line.items()):
-        return 1
-    return 0 if older else None
+    if older:
+        return 0
+    same = all(told.get(name) == value for name, value in line.items() if name != "timestamp")
+    return 1 if same else None

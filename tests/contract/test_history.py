@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from mam_core.clock import fine_stamp
 from mam_core.records import REDACTED, Reason, Status
 from mam_core.registry import Registry
 from tests.support.clock import FakeClock
-from tests.support.jobs import WORKER, add, running
+from tests.support.jobs import LABEL, WORKER, add, running
 from tests.support.rows import each_row
 
 PASSWORD = "the-broker-password"
@@ -166,3 +168,63 @@ def test_jobs_have_histories_of_their_own(registry: Registry) -> None:
     for job_id in ids:
         told = lines(registry, job_id)
         assert [(line["n"], line["job_id"]) for line in told] == [(n, job_id) for n in (1, 2, 3)]
+
+
+class TestDates:
+    """Of two writers one may have read its clock before the other, and written after it."""
+
+    def note(self, registry: Registry, job_id: str, *times: float) -> list[str]:
+        """Lines by clocks that say this; how all lines are dated then."""
+        for at in times:
+            line = {"timestamp": fine_stamp(at), "event": "received", "job_id": job_id}
+            registry.store.audit.append(job_id, line)
+        return [line.get("timestamp", "") for line in lines(registry, job_id)]
+
+    @pytest.fixture
+    def job_id(self, registry: Registry, clock: FakeClock) -> str:
+        clock.wall = time.time() - 10.0
+        return add(registry)
+
+    def test_never_go_back_from_one_line_to_the_next(
+        self, registry: Registry, clock: FakeClock, job_id: str
+    ) -> None:
+        now = clock.wall
+        told = self.note(registry, job_id, now + 1.0, now + 0.998, now + 2.0, now - 5.0)
+        assert told[1:] == [fine_stamp(now + after) for after in (1.0, 1.0, 2.0, 2.0)]
+
+    def test_of_a_change_neither(self, registry: Registry, clock: FakeClock, job_id: str) -> None:
+        """Also of a claim that a database makes in one statement."""
+        self.note(registry, job_id, clock.wall + 1.0)
+        assert registry.claim(LABEL) is not None
+        registry.finish(job_id, Status.COMPLETED, attempt=1)
+        told = lines(registry, job_id)
+        assert [line["event"] for line in told[2:]] == ["status_changed", "status_changed"]
+        assert {line["timestamp"] for line in told[1:]} == {fine_stamp(clock.wall + 1.0)}
+        assert [line["n"] for line in told] == [1, 2, 3, 4]
+
+    def test_of_several_lines_at_once_neither(self, registry: Registry, job_id: str) -> None:
+        now = time.time()
+        both = [
+            {"timestamp": fine_stamp(at), "event": "received", "job_id": job_id}
+            for at in (now + 1.0, now)
+        ]
+        assert registry.store.audit.append_all(job_id, both)
+        assert [line["timestamp"] for line in lines(registry, job_id)[1:]] == [
+            fine_stamp(now + 1.0)
+        ] * 2
+
+    def test_a_clock_that_is_set_back_far_is_believed(
+        self, registry: Registry, job_id: str
+    ) -> None:
+        """Else one wrong hour would stay in this history until it is over; `n` has the order."""
+        now = time.time()
+        told = self.note(registry, job_id, now + 3600.0, now, now + 1.0)
+        assert told[1:] == [fine_stamp(now + after) for after in (3600.0, 0.0, 1.0)]
+
+    def test_a_line_of_another_form_dates_no_other(self, registry: Registry, job_id: str) -> None:
+        strange = {"timestamp": "later than all", "event": "received", "job_id": job_id}
+        registry.store.audit.append(job_id, strange)
+        registry.store.audit.append(job_id, {"event": "received", "job_id": job_id})
+        now = time.time()
+        assert self.note(registry, job_id, now)[-1] == fine_stamp(now)
+        assert lines(registry, job_id)[1]["timestamp"] == "later than all"

@@ -69,6 +69,18 @@ while (job := registry.claim("s")) is not None:
         registry.finish(job.job_id, Status.COMPLETED, attempt=number)
 """
 )
+TELL = (
+    START
+    + """
+from mam_core.audit import AuditEvent
+import os
+for number in range(15):
+    line = registry.note(AuditEvent.RECEIVED, number=number)
+    registry.store.audit.append(argument, line.to_dict(argument))
+    registry.edit(argument, {"model": f"{os.getpid()} {number}"})
+registry.store.close()
+"""
+)
 
 
 @pytest.fixture
@@ -231,3 +243,23 @@ for _ in range(30):
     )
     run_all(program, [[place, job_id]] * 4)
     assert close_later(open_registry(place)).get(job_id).priority == 120
+
+
+@pytest.mark.parametrize("store", ["files", "sqlite", "postgres"])
+def test_eight_writers_of_one_history_date_no_line_before_the_one_above(
+    tmp_path: Path, store: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes, and lines that no change hangs on, which take no lock of the registry."""
+    if store != "files":
+        uri = f"sqlite:{tmp_path / 'jobs.sqlite'}"
+        if store == "postgres":
+            uri = request.getfixturevalue("postgres_schema")
+        monkeypatch.setenv("MAM_STORE", uri)
+    place = str(tmp_path / "jobs")
+    registry = close_later(open_registry(place))
+    job_id = add(registry)
+    run_all(TELL, [[place, job_id]] * 8)
+    told = list(registry.store.audit.events(job_id))
+    assert [line["n"] for line in told] == list(range(1, 8 * 15 * 2 + 2))
+    dates = [line["timestamp"] for line in told]
+    assert dates == sorted(dates)

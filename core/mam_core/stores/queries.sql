@@ -213,10 +213,14 @@ ON CONFLICT (job_id) DO UPDATE SET
 INSERT INTO histories (job_id, began) VALUES (:job_id, :began) ON CONFLICT DO NOTHING
 
 -- name: add_line
--- The next number of its job.
+-- The next number of its job, and no date before that of the line above.
 INSERT INTO history_lines (job_id, n, verbatim, line)
-SELECT CAST(:job_id AS TEXT), coalesce(max(n), 0) + 1, FALSE, :line
-FROM history_lines WHERE job_id = :job_id
+SELECT CAST(:job_id AS TEXT), coalesce(before.n, 0) + 1, FALSE,
+--only postgres: :head || {date_in_order} || :rest
+--only sqlite: CAST(:head || {date_in_order} || :rest AS BLOB)
+FROM (SELECT 1) AS one LEFT JOIN
+    (SELECT n, line FROM history_lines WHERE job_id = :job_id ORDER BY n DESC LIMIT 1) AS before
+    ON TRUE
 
 -- name: put_line
 -- With the number that it has elsewhere.

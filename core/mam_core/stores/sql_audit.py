@@ -15,7 +15,7 @@ from typing import Any
 from mam_core import codec
 from mam_core.audit import warn
 from mam_core.audit_base import Piece
-from mam_core.audit_lines import published_seq
+from mam_core.audit_lines import date_of, latest_date, published_seq
 from mam_core.errors import MamError, RegistryMissing
 from mam_core.records import Job, check_job_id
 from mam_core.stores.sql_base import Database, Row, Statement
@@ -24,6 +24,8 @@ from mam_core.stores.sql_rows import storable
 #: So many lines are asked for at once: most histories are shorter.
 _PAGE = 200
 _LAST = 2**62
+#: How a line of ours begins; its date follows.
+_DATE = b'{"timestamp": "'
 
 
 def line_of(row: Row) -> bytes:
@@ -37,15 +39,30 @@ def encoded(line: dict[str, Any]) -> bytes:
     return codec.dumps_line({name: value for name, value in line.items() if name != "n"})
 
 
+def dated(data: bytes) -> dict[str, Any]:
+    """A line in the parts that its date is put between, see `DATE_IN_ORDER`; in one part where it
+    has none of ours."""
+    own = date_of(data) if data.startswith(_DATE) else ""
+    cut, end = (len(_DATE), len(_DATE) + len(own)) if own else (len(data), len(data))
+    return {
+        "head": data[:cut],
+        "date": data[cut:end],
+        "rest": data[end:],
+        "date_end": b'Z"',
+        "latest": latest_date().encode("ascii"),
+    }
+
+
 def one_line(job_id: str, line: dict[str, Any]) -> Statement:
-    return Statement("add_line", [{"job_id": job_id, "line": encoded(line)}])
+    return Statement("add_line", [{"job_id": job_id, **dated(encoded(line))}])
 
 
 def first_lines(jobs: Sequence[Job], lines: Sequence[dict[str, Any]]) -> list[Statement]:
     """New histories, each with the record as registered."""
     begun = [_begun(job, line, None) for job, line in zip(jobs, lines, strict=True)]
     rows = [
-        {"job_id": job.job_id, "line": encoded(line)} for job, line in zip(jobs, lines, strict=True)
+        {"job_id": job.job_id, **dated(encoded(line))}
+        for job, line in zip(jobs, lines, strict=True)
     ]
     return [Statement("begin_history", begun), Statement("add_line", rows)]
 
@@ -224,7 +241,7 @@ def _lines(job_id: str, lines: Sequence[dict[str, Any]]) -> list[Statement]:
     if not lines:
         return []
     begun = {"job_id": job_id, "began": storable(str(lines[0].get("timestamp", "")))}
-    rows = [{"job_id": job_id, "line": encoded(line)} for line in lines]
+    rows = [{"job_id": job_id, **dated(encoded(line))} for line in lines]
     return [Statement("name_history", [begun]), Statement("add_line", rows)]
 
 

@@ -24,9 +24,10 @@ from mam_core.records import Job, Status
 from mam_core.stores import sql_answers
 from mam_core.stores.base import Bid, Gates, Want
 from mam_core.stores.gates_file import encode_gates
+from mam_core.stores.sql_audit import dated
 from mam_core.stores.sql_base import Row, Values
 from mam_core.stores.sql_rows import storable
-from mam_core.stores.sql_text import Dialect
+from mam_core.stores.sql_text import DATE_IN_ORDER, Dialect
 
 #: Told of a job that stands for any; where it stands in the line, the database puts the real one.
 _ANY = Job(
@@ -47,10 +48,10 @@ _AT_ONCE = """
         RETURNING job_id, record, attempt, revision),
     told AS (
         INSERT INTO history_lines (job_id, n, verbatim, line)
-        SELECT job_id, 1 + coalesce((
-                SELECT max(n) FROM history_lines AS before WHERE before.job_id = taken.job_id), 0),
-            FALSE, {line}
-        FROM taken)
+        SELECT taken.job_id, 1 + coalesce(before.n, 0), FALSE, {line}
+        FROM taken LEFT JOIN LATERAL (
+            SELECT n, line FROM history_lines WHERE job_id = taken.job_id ORDER BY n DESC LIMIT 1)
+            AS before ON TRUE)
     SELECT job_id, record FROM taken"""
 
 
@@ -107,7 +108,7 @@ def _line(bid: Bid, tell: Callable[[Job, Job], AuditLine]) -> tuple[str, dict[st
     """
     parts = [codec.dumps_line(tell(_ANY, claimed(_ANY, bid)).to_dict(_ANY.job_id))]
     columns = {
-        _ANY.job_id: "job_id",
+        _ANY.job_id: "taken.job_id",
         str(_ANY.revision + 1): "revision::text",
         str(_ANY.attempt + 1): "attempt::text",
     }
@@ -119,4 +120,6 @@ def _line(bid: Bid, tell: Callable[[Job, Job], AuditLine]) -> tuple[str, dict[st
         parts += [before, after]
         words += [f":part{number}", f"convert_to({column}, 'UTF8')"]
     words.append(f":part{len(columns)}")
-    return " || ".join(words), {f"part{n}": part for n, part in enumerate(parts)}
+    found = dated(parts[0])
+    words[0] = f":head || {DATE_IN_ORDER} || :rest"
+    return " || ".join(words), {**found, **{f"part{n}": part for n, part in enumerate(parts) if n}}

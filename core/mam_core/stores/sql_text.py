@@ -31,6 +31,13 @@ _CHANGED = {
     Dialect.POSTGRES: "pg_current_xact_id()::text::bigint",
 }
 
+#: The date of a new line, or that of the line above it where that is later and within the limit:
+#: ``before`` is that line, which counts in the form that all of ours have.
+DATE_IN_ORDER = """
+    CASE WHEN substr(before.line, 1, 15) = :head AND substr(before.line, 39, 2) = :date_end
+            AND substr(before.line, 16, 24) > :date AND substr(before.line, 16, 24) <= :latest
+        THEN substr(before.line, 16, 24) ELSE :date END"""
+
 #: The steps that a database of version n takes to version n + 1, by the files that hold them.
 STEPS = ("schema.sql", "schema_2.sql")
 
@@ -42,7 +49,8 @@ def queries(dialect: Dialect) -> Mapping[str, str]:
     for block in f"\n{_read('queries.sql')}".split("\n" + _NAME)[1:]:
         name, _, text = block.partition("\n")
         words = "\n".join(_lines(text, dialect))
-        found[name.strip()] = words.replace("{changed}", _CHANGED[dialect])
+        words = words.replace("{changed}", _CHANGED[dialect])
+        found[name.strip()] = words.replace("{date_in_order}", DATE_IN_ORDER)
     return found
 
 
