@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from mam_core.records import Job, Status
+from mam_core.operations.status import set_status
+from mam_core.records import Job
 from mam_core.wiring import open_registry
 from mam_core.wiring import registry_lock as _registry_lock
 
@@ -35,7 +36,7 @@ def pick_pending(
 def update_status(job_id: str, status: str, registry_dir: str | None = None) -> Job:
     """Set a status by hand: any to any, audited as an override."""
     with open_registry(registry_dir) as registry:
-        return registry.set_status(job_id, Status.parse(status))
+        return set_status(registry, job_id, status)
 
 
 def next_seq(job_id: str, registry_dir: str | None = None) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mam_core import changes
 from mam_core.audit import AuditEvent, AuditLine
@@ -17,6 +17,9 @@ from mam_core.errors import JobNotFound, Overtaken, RegistryMissing
 from mam_core.record_parts import Broker
 from mam_core.records import Job, Reason, Status, check_job_id
 from mam_core.stores.base import Store, Transaction
+
+if TYPE_CHECKING:
+    from mam_core.rights import Right, Rights
 
 
 class Ledger:
@@ -31,20 +34,31 @@ class Ledger:
         node: str = "",
         slots: Mapping[str, int] | None = None,
         broker: Callable[[], Broker] = Broker,
+        rights: Rights | None = None,
     ) -> None:
-        """`broker` is where the events of a new job go that names none; asked when it is needed."""
+        """`broker` is where the events of a new job go that names none; asked when it is needed.
+
+        `rights` are those of an agent inside an attempt; None: everything is allowed.
+        """
         self.store = store
         self.clock = clock or SystemClock()
         self.actor = actor
         self.node = node
         self.slots = slots or {}
         self._broker = broker
+        self._rights = rights
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.store.close()
+
+    def check_allowed(self, right: Right, job_id: str = "") -> None:
+        """Raises `NotAllowed` for what an agent may not do. The verbs of operators ask here; a
+        worker's own changes do not."""
+        if self._rights is not None:
+            self._rights.check(self.store, right, job_id)
 
     @contextmanager
     def changing(

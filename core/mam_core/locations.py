@@ -17,6 +17,8 @@ LOGS_NAME = "delegate_job_logs"
 REGISTRY_VARIABLE = "MAM_REGISTRY_DIR"
 STORE_VARIABLE = "MAM_STORE"
 LOGS_VARIABLE = "DELEGATE_JOB_LOGS_DIR"
+#: Set for whatever runs inside an attempt.
+JOB_VARIABLE = "MAM_JOB_ID"
 
 
 class Place(NamedTuple):

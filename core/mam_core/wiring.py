@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mam_core.config import Config, load
 from mam_core.errors import MamError
-from mam_core.locations import logs_path, registry_place
+from mam_core.locations import JOB_VARIABLE, logs_path, registry_place
 from mam_core.record_parts import Broker
 from mam_core.store_urls import StoreKind, StoreUrl
 
@@ -42,7 +42,14 @@ def open_registry(
     store = open_store(path, config, allow_network=allow_network)
     node = node_name()
     broker = _broker_of_new_jobs(path, config)
-    return Registry(store, actor=actor(), node=node, slots=config.slots(), broker=broker)
+    rights = None
+    if os.environ.get(JOB_VARIABLE):
+        from mam_core.rights import rights_here
+
+        rights = rights_here(path, config)
+    return Registry(
+        store, actor=actor(), node=node, slots=config.slots(), broker=broker, rights=rights
+    )
 
 
 def open_store(path: str, config: Config, *, allow_network: bool = False) -> Store:

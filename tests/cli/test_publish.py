@@ -219,7 +219,8 @@ class TestWhoSpeaks:
     def test_the_attempt_of_one_job_is_not_that_of_another(
         self, mam: Mam, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A16: an agent that tells of a job which it registered itself."""
+        """A16: an agent that tells of a job which it registered itself, and may."""
+        (mam.folder / "mam.toml").write_text('[agents.shell]\nmay = ["publish"]\n')
         mine, other = mam.register("mine"), mam.register("other")
         monkeypatch.setenv("MAM_JOB_ID", mine)
         monkeypatch.setenv("MAM_ATTEMPT", "7")

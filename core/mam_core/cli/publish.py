@@ -11,9 +11,9 @@ from mam_core.cli.parser import json_option, one_job, one_job_option
 from mam_core.cli.terminal import put_json, say
 from mam_core.cli.usage import UsageError
 from mam_core.events.public_brokers import public_warning
+from mam_core.locations import JOB_VARIABLE
 from mam_core.operations.publish import Prospect, Sent, publish, wait_until_taken
 
-_JOB_VARIABLE = "MAM_JOB_ID"
 _ATTEMPT_VARIABLE = "MAM_ATTEMPT"
 
 #: Decision 13. Nobody here has asked the broker, so no more is said than is known.
@@ -50,7 +50,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    own_job = os.environ.get(_JOB_VARIABLE)
+    own_job = os.environ.get(JOB_VARIABLE)
     if own_job and not args.ids and not args.job:
         args.job.append(own_job)
     job_id = one_job(args)

@@ -36,6 +36,7 @@ _EXAMPLES: Mapping[tuple[str, str], Any] = {
     ("agents", "needs"): ["MY_AGENT_KEY"],
     ("agents", "model_flag"): "--model",
     ("agents", "resume"): ["--resume", "{session}"],
+    ("agents", "may"): ["cancel", "answer"],
     ("groups", "slots"): 4,
     ("groups", "min"): 1,
     ("groups", "max"): 8,

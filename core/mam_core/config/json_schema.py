@@ -40,6 +40,7 @@ _KINDS: Mapping[Kind, _Schema] = {
         "type": "array",
         "items": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
     },
+    Kind.SOME: _TEXTS,
     Kind.PAIRS: {"type": "object", "additionalProperties": {"type": "string"}},
     Kind.DURATION: {"type": "string", "pattern": r"^[0-9.]+[smhd]?$"},
     Kind.CRON: {"type": "string", "pattern": r"^\S+(\s+\S+){4}$"},
@@ -91,7 +92,9 @@ def _table(name: str, table: Table) -> _Schema:
 def _setting(key: str, setting: Setting) -> _Schema:
     schema = dict(_FIELDS.get(key, {}) if setting.kind is Kind.FIELD else _KINDS[setting.kind])
     schema["description"] = setting.meaning
-    if setting.choices:
+    if setting.kind is Kind.SOME:
+        schema["items"] = {"enum": list(setting.choices)}
+    elif setting.choices:
         schema["enum"] = list(setting.choices)
     if setting.default is not None:
         schema["default"] = setting.default

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     PATH = "a path"  #: relative to the file that says it
     WORDS = "a list of texts"
     NAMES = "a list of names of variables"
+    SOME = "a list of some of these words"  #: those of `Setting.choices`
     DURATION = 'a duration such as "30m"'
     CRON = "five fields as cron has them"
     ZONE = 'a time zone such as "Europe/Berlin"'

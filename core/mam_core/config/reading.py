@@ -224,8 +224,11 @@ def checked(place: KeyPath, setting: Setting, value: Any, base: str) -> Any:
         raise _Wrong("must be a text under the name of a variable", wrong)
     if not _fits(setting.kind, value):
         raise _Wrong(f"must be {setting.kind}, not {_shown(value)}")
-    if setting.choices and value not in setting.choices:
-        raise _Wrong(f"must be one of {', '.join(setting.choices)}, not {_shown(value)}")
+    if setting.choices:
+        for one in value if setting.kind is Kind.SOME else (value,):
+            if one not in setting.choices:
+                words = "may hold" if setting.kind is Kind.SOME else "must be one of"
+                raise _Wrong(f"{words} {', '.join(setting.choices)}, not {_shown(one)}")
     if setting.kind is Kind.PATH:
         return os.path.join(base, os.path.expanduser(value))
     if setting.kind is Kind.STORE:
@@ -237,7 +240,7 @@ def checked(place: KeyPath, setting: Setting, value: Any, base: str) -> Any:
             return _parsed(setting.kind, value)
         except (ValueError, InvalidField) as problem:
             raise _Wrong(f"is refused: {problem}") from None
-    return tuple(value) if setting.kind in (Kind.WORDS, Kind.NAMES) else value
+    return tuple(value) if setting.kind in (Kind.WORDS, Kind.NAMES, Kind.SOME) else value
 
 
 def _fits(kind: Kind, value: Any) -> bool:
@@ -256,6 +259,8 @@ def _fits(kind: Kind, value: Any) -> bool:
             return _is_size(value)
         case Kind.WORDS:
             return isinstance(value, list) and bool(value) and all(map(_is_word, value))
+        case Kind.SOME:
+            return isinstance(value, list) and all(isinstance(word, str) for word in value)
         case Kind.NAMES:
             return isinstance(value, list) and all(map(_is_name, value))
         case Kind.PAIRS:

@@ -16,6 +16,7 @@ from mam_core.config.loading import Config, Entry, KeyPath, Value
 from mam_core.config.safety_schema import SAFETY_TABLES
 from mam_core.fields import SETTABLE
 from mam_core.records import DEFAULT_IDLE_TIMEOUT_SEC, DEFAULT_TIMEOUT_SEC, REDACTED
+from mam_core.rights import Right
 
 _TEXT, _SECONDS, _PATH, _FIELD = Kind.TEXT, Kind.SECONDS, Kind.PATH, Kind.FIELD
 
@@ -110,6 +111,12 @@ TABLES: Mapping[str, Table] = {
             ),
             "memory": Setting(
                 Kind.SIZE, "memory of its job where neither the job nor its group says"
+            ),
+            "may": Setting(
+                Kind.SOME,
+                "what it may do from inside an attempt, besides reporting on its own job, "
+                "registering jobs and reading",
+                choices=tuple(Right),
             ),
         },
         named=True,

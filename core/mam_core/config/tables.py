@@ -92,6 +92,7 @@ class AgentSettings:
     model_flag: str | None
     resume: tuple[str, ...] | None
     memory: int | None
+    may: tuple[str, ...] | None
 
 
 @frozen

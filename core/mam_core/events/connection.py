@@ -17,14 +17,11 @@ from typing import TYPE_CHECKING, Any
 from mam_core.config import VARIABLES, Config, load
 from mam_core.errors import MamError
 from mam_core.events.embedded import Role, with_login
-from mam_core.locations import registry_place
+from mam_core.locations import JOB_VARIABLE, registry_place
 from mam_core.record_parts import Broker
 
 if TYPE_CHECKING:
     from mam_core.config.tables import BrokerSettings
-
-#: Set in the environment of whatever an agent's session runs.
-JOB_VARIABLE = "MAM_JOB_ID"
 
 _PARTS_OF_RECORD = ("host", "port", "tls", "username", "password")
 _PARTS_OF_TOML = ("tls", "username", "ca_certs", "certfile", "keyfile")

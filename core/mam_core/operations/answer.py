@@ -20,6 +20,7 @@ from mam_core.operations.delivery import Wait, delivered, send
 from mam_core.operations.outcome import Outcome
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
+from mam_core.rights import Right
 
 #: So far back in a job's events a question is looked for.
 _LOOK_BACK = 500
@@ -52,6 +53,7 @@ def answer(
     registry: Registry, job_id: str, text: str, wait: Wait, *, question: str = ""
 ) -> Outcome:
     """Raises when there is nothing to be answered, or several things and none was named."""
+    registry.check_allowed(Right.ANSWER, job_id)
     chosen = _chosen(job_id, open_questions(registry, job_id), question)
     kind = MessageKind.ANSWER
     sent = send(registry, job_id, kind, text, to=chosen.handle, about=chosen.words)

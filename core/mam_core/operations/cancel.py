@@ -9,6 +9,7 @@ from mam_core.fields import check_text
 from mam_core.operations.outcome import Outcome, for_each
 from mam_core.records import Status
 from mam_core.registry import Registry
+from mam_core.rights import Right
 
 
 def cancel(registry: Registry, job_ids: Sequence[str], why: str = "") -> list[Outcome]:
@@ -16,6 +17,7 @@ def cancel(registry: Registry, job_ids: Sequence[str], why: str = "") -> list[Ou
     check_text("why", why)
 
     def act(job_id: str) -> Outcome:
+        registry.check_allowed(Right.CANCEL, job_id)
         job = registry.request_cancel(job_id, why)
         if job.status is Status.CANCELLED:
             return Outcome(job_id, True, f"job {job_id} is cancelled", job)

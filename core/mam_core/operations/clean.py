@@ -14,6 +14,7 @@ from mam_core.errors import JobNotFound, MamError, RegistryMissing, TransitionRe
 from mam_core.operations.outcome import Outcome
 from mam_core.records import Status
 from mam_core.registry import Registry
+from mam_core.rights import Right
 from mam_core.stores.base import Transaction
 from mam_core.summaries import Summary
 
@@ -49,6 +50,8 @@ class Cleaned:
 
 def clean(registry: Registry, selection: Selection, *, dry_run: bool = False) -> Cleaned:
     """Archive the jobs that are meant and may go; the others are named with what keeps them."""
+    if not dry_run:
+        registry.check_allowed(Right.CLEAN)
     outcomes: list[Outcome] = []
 
     def choose(tx: Transaction) -> list[str]:
@@ -64,6 +67,7 @@ def clean(registry: Registry, selection: Selection, *, dry_run: bool = False) ->
 
 def undo(registry: Registry, batch: str | None = None) -> list[str]:
     """The ids that a batch, by default the newest, brings back."""
+    registry.check_allowed(Right.CLEAN)
     return registry.restore(batch)
 
 

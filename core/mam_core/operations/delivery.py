@@ -16,6 +16,7 @@ from mam_core.messages import Message, MessageKind, Stage
 from mam_core.operations.outcome import Outcome
 from mam_core.pace import paced
 from mam_core.registry import Registry
+from mam_core.rights import Right
 
 #: How long a receipt is waited for; a worker looks for messages twice a second.
 RECEIPT_SEC = 15.0
@@ -54,6 +55,8 @@ def send(
     to: str = "",
     about: str = "",
 ) -> Sent:
+    if kind is not MessageKind.ANSWER:  # that was asked before the question was looked for
+        registry.check_allowed(Right.SAY, job_id)
     return Sent(job_id, registry.send(job_id, kind, text, to=to), about)
 
 

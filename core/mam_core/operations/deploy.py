@@ -22,6 +22,7 @@ from mam_core.operations.doctor import Ground
 from mam_core.operations.retry import retry
 from mam_core.pace import paced
 from mam_core.records import Status
+from mam_core.rights import Right
 from mam_core.stores.base import GateKind
 from mam_core.version import __version__
 from mam_core.work.bounded_process import last_line, run_bounded
@@ -77,6 +78,7 @@ def rehearse(ground: Ground) -> tuple[Report, Deploy | None]:
 
 def abandon(ground: Ground) -> str:
     """End a deploy that stopped: nothing of it is undone, and claims are open again."""
+    ground.registry.check_allowed(Right.DEPLOY)
     with state.one_at_a_time(ground.registry_path):
         last = state.read(ground.registry_path)
         if last is None or last.is_over:
@@ -90,6 +92,7 @@ def abandon(ground: Ground) -> str:
 
 def deploy(ground: Ground, plan: Plan, operator: Operator) -> Deploy:
     """Go through the steps that are left; raises `DeployRefused` at the first that fails."""
+    ground.registry.check_allowed(Right.DEPLOY)
     with ground.registry.store.transaction(create=True):
         pass  # there is a registry, and it is one: what we keep stands beside its records
     with state.one_at_a_time(ground.registry_path) as lock:

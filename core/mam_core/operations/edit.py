@@ -10,6 +10,7 @@ from mam_core.fields import EDITABLE
 from mam_core.operations.outcome import Outcome
 from mam_core.records import DEFAULTS
 from mam_core.registry import Registry
+from mam_core.rights import Right
 
 
 def edit(
@@ -23,6 +24,7 @@ def edit(
     both = sorted(cleared.keys() & values.keys())
     if both:
         raise InvalidField(f"{both[0]} is both set and cleared")
+    registry.check_allowed(Right.EDIT, job_id)
     before = registry.get(job_id)
     job = registry.edit(job_id, {**values, **cleared})
     if job.revision == before.revision:

@@ -18,6 +18,7 @@ from mam_core.errors import InvalidField, MamError, RegistryMissing
 from mam_core.fields import check_name, check_text
 from mam_core.records import Status
 from mam_core.registry import Registry
+from mam_core.rights import Right
 from mam_core.stores.base import GateKind, Gates, Paper, Query
 
 __all__ = ["Act", "Group", "GroupRefused", "acts_of", "group", "groups", "scaled_by", "set_slots"]
@@ -152,6 +153,7 @@ def set_slots(
     said = config.groups.get(name, _UNSAID)
     if slots is not None and not force:
         _check_bounds(name, slots, said)
+    registry.check_allowed(Right.PAUSE)
     act = registry.set_slots(name, slots, why=why)
     running = known[name].running if name in known else 0
     return _told(act, running)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mam_core.leases import LeaseTerms
 from mam_core.records import Job
 from mam_core.registry import Registry
+from mam_core.rights import Right
 
 DEFAULT_LEASE_SEC = 30
 
@@ -22,6 +23,7 @@ def heartbeat(
     Without an owner the lease is that of this user on this host, so that the
     heartbeats of one script, each a process of its own, renew one lease.
     """
+    registry.check_allowed(Right.HEARTBEAT, job_id)
     if owner:
         from mam_core.fields import check_name
 

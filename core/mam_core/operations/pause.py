@@ -6,6 +6,7 @@ from mam_core.clock import stamp
 from mam_core.errors import InvalidField
 from mam_core.fields import check_name, check_text, parse_moment
 from mam_core.registry import Registry
+from mam_core.rights import Right
 from mam_core.stores.base import GateKind, Query
 
 
@@ -16,6 +17,7 @@ def pause(
     if kind is not GateKind.ALL:
         check_name(kind, name)
     check_text("why", why)
+    registry.check_allowed(Right.PAUSE)
     moment = None if until is None else _moment(registry, until)
     registry.pause(kind, name, why=why, until=moment)
     ending = f" until {moment}" if moment else ""

@@ -15,6 +15,7 @@ from mam_core.pace import paced
 from mam_core.publishing import Published
 from mam_core.record_parts import Broker
 from mam_core.registry import Registry
+from mam_core.rights import Right
 
 #: How long `wait` waits; a relay that is started for it gives up a little earlier.
 WAIT_SEC = 20.0
@@ -60,6 +61,7 @@ def publish(
     config_path: str | None = None,
 ) -> Sent:
     """Number it, sync the status, put it into the outbox and see that somebody brings it on."""
+    registry.check_allowed(Right.PUBLISH, job_id)
     published = registry.publish(
         job_id,
         event,

@@ -8,6 +8,7 @@ from mam_core.claims import is_closed
 from mam_core.errors import RegistryMissing
 from mam_core.operations.pause import described
 from mam_core.registry import Registry
+from mam_core.rights import Right
 from mam_core.stores.base import GateKind
 
 
@@ -21,6 +22,7 @@ class Resumed(NamedTuple):
 
 def resume(registry: Registry, kind: GateKind, name: str = "") -> Resumed:
     """Open a gate again; one that was not closed is as wished."""
+    registry.check_allowed(Right.PAUSE)
     was_paused = registry.resume(kind, name)
     if was_paused:
         words = f"{described(kind, name)} goes on"

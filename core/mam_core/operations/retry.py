@@ -9,6 +9,7 @@ from mam_core.errors import TransitionRefused
 from mam_core.operations.outcome import Outcome, for_each
 from mam_core.records import Job, Reason
 from mam_core.registry import Registry
+from mam_core.rights import Right
 
 if TYPE_CHECKING:
     from mam_core.config import Config
@@ -24,6 +25,7 @@ def retry(
     """
 
     def act(job_id: str) -> Outcome:
+        registry.check_allowed(Right.RETRY, job_id)
         before = registry.get(job_id)
         if resume_by is not None:
             _check_can_resume(before, resume_by)

@@ -15,6 +15,7 @@ from mam_core.operations.side_duty import Duty, Once, side_duty
 from mam_core.pace import paced
 from mam_core.registration import checked
 from mam_core.registry import Registry
+from mam_core.rights import Right
 from mam_core.schedules.due import Memory, Missed, Schedule
 from mam_core.schedules.firing import Fired, due, pause_of, request, run_now, settle
 from mam_core.stores.base import Gate, GateKind, Gates
@@ -116,6 +117,7 @@ def pause(
     until: str | None = None,
 ) -> None:
     """Nothing is registered by these, or by any where none is named."""
+    registry.check_allowed(Right.PAUSE)
     check_text("why", why)
     chosen = [one.name for one in named(config, names)] if names else [""]
     moment = stamp(_moment(until, registry.clock.now())) if until is not None else None
@@ -125,6 +127,7 @@ def pause(
 
 def resume(registry: Registry, config: Config, names: Sequence[str]) -> bool:
     """Go on from now: what passed meanwhile was not missed. False when none of them was paused."""
+    registry.check_allowed(Right.PAUSE)
     now = registry.clock.now()
     chosen = [one.name for one in named(config, names)] if names else [""]
     with registry.store.transaction(create=True) as tx:

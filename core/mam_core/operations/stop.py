@@ -16,6 +16,7 @@ from mam_core.pace import paced
 from mam_core.presence import announced, worker_of
 from mam_core.process_mark import ProcessMark
 from mam_core.registry import Registry
+from mam_core.rights import Right
 from mam_core.sessions import Session, SessionFolder, check_name
 from mam_core.tmux.facts import ForeignSession, NoSuchSession, Server, TmuxFailed, TmuxMissing
 from mam_core.wiring import actor, open_tmux
@@ -56,6 +57,7 @@ def stop(
     Returns when they are gone, however long their jobs take; with `now` the jobs are handed
     back. An interrupt ends the waiting, and the sessions end by themselves.
     """
+    registry.check_allowed(Right.STOP)
     server = open_tmux(registry_path, config)
     wanted = _named(registry, registry_path, server, check_name(name))
     folder = SessionFolder(registry_path)
