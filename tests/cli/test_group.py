@@ -81,7 +81,7 @@ class TestGroup:
         for words in (["group", "od"], ["group", "od", "--slots", "1"]):
             refused = mam(*words)
             assert (refused.code, refused.out) == (1, "")
-            assert "no job and no setting knows a group od; did you mean odd?" in refused.err
+            assert "unknown group 'od'. Did you mean odd?" in refused.err
         assert not (mam.registry / ".gates").exists()
         mam.ok("group", "new", "--slots", "1", "--force")
         assert mam.ok("group", "new", "--json").json["slots"] == 1

@@ -105,12 +105,12 @@ class TestOneJob:
         """A14"""
         file = mam.folder / "prompt"
         file.write_bytes(text.encode())
-        answer = mam.ok("register", "--prompt-file", file, "--agent", "a", "--label", "l")
+        answer = mam.ok("register", "--prompt-file", file, "--agent", "shell", "--label", "l")
         assert mam.record(answer.out.strip())["prompt"] == text
 
     def test_takes_a_prompt_from_stdin(self, mam: Mam, monkeypatch: pytest.MonkeyPatch) -> None:
         stdin_of(monkeypatch, "별\n".encode())
-        answer = mam.ok("register", "--prompt-file", "-", "--agent", "a", "--label", "l")
+        answer = mam.ok("register", "--prompt-file", "-", "--agent", "shell", "--label", "l")
         assert mam.record(answer.out.strip())["prompt"] == "별\n"
 
     def test_with_the_key_of_a_live_job_answers_with_that_job(self, mam: Mam) -> None:
@@ -158,7 +158,7 @@ class TestNotBefore:
         ],
     )
     def test_is_said(self, mam: Mam, frozen: FakeClock, text: str, moment: str) -> None:
-        given = ("--prompt", "p", "--agent", "a", "--label", "l", "--not-before", text)
+        given = ("--prompt", "p", "--agent", "shell", "--label", "l", "--not-before", text)
         answer = mam.ok("register", *given)
         assert answer.err == f"mam: not claimed before {moment}\n"
         assert mam.record(answer.out.strip())["not_before"] == moment
@@ -166,7 +166,7 @@ class TestNotBefore:
         assert "mam: not claimed before 2026-06-19T10:30:00Z\n" in edited.err
 
     def test_in_the_past_is_warned_of(self, mam: Mam) -> None:
-        given = ("--prompt", "p", "--agent", "a", "--label", "l", "--not-before", "2020-01-01")
+        given = ("--prompt", "p", "--agent", "shell", "--label", "l", "--not-before", "2020-01-01")
         answer = mam.ok("register", *given)
         assert answer.err.startswith("mam: warning: 2020-01-01T00:00:00Z is already past")
 
@@ -220,18 +220,18 @@ class TestRefusals:
 
     def test_name_what_is_missing(self, mam: Mam) -> None:
         hint = "(see `mam register --help`)"
-        answer = mam("register", "--prompt", "p", "--agent", "a")
+        answer = mam("register", "--prompt", "p", "--agent", "shell")
         assert (answer.code, answer.err) == (2, f"mam: missing: --agent-session {hint}\n")
         answer = mam("register")
         assert answer.err == f"mam: missing: --prompt, --agent, --agent-session {hint}\n"
 
     @pytest.mark.parametrize("prompt", [" ", "\n\t \u2003"])
     def test_of_a_prompt_that_says_nothing(self, mam: Mam, prompt: str) -> None:
-        answer = mam("register", "--prompt", prompt, "--agent", "a", "--label", "l")
+        answer = mam("register", "--prompt", prompt, "--agent", "shell", "--label", "l")
         assert answer.code == 2
         assert answer.err == "mam: --prompt: it holds nothing but blanks\n"
         (mam.folder / "prompt").write_text(prompt)
-        answer = mam("register", "--prompt-file", "prompt", "--agent", "a", "--label", "l")
+        answer = mam("register", "--prompt-file", "prompt", "--agent", "shell", "--label", "l")
         assert answer.err == "mam: --prompt-file: it holds nothing but blanks\n"
 
     @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ class TestRefusals:
     def test_of_a_prompt_file_name_the_reason(self, mam: Mam, data: bytes, word: str) -> None:
         file = mam.folder / "prompt"
         file.write_bytes(data)
-        answer = mam("register", "--prompt-file", file, "--agent", "a", "--label", "l")
+        answer = mam("register", "--prompt-file", file, "--agent", "shell", "--label", "l")
         assert answer.code == 2
         assert is_one_sentence(answer.err)
         assert word in answer.err
@@ -249,7 +249,7 @@ class TestRefusals:
     @pytest.mark.parametrize("name", ["absent", ".", "a\0b"])
     def test_of_a_file_that_is_none(self, mam: Mam, name: str) -> None:
         for option in ("--prompt-file", "--bulk"):
-            answer = mam("register", option, name, "--agent", "a", "--label", "l")
+            answer = mam("register", option, name, "--agent", "shell", "--label", "l")
             assert answer.code == 2
             assert is_one_sentence(answer.err)
 
@@ -265,7 +265,7 @@ class TestManyJobs:
 
     def test_are_registered_in_order(self, mam: Mam) -> None:
         """N22, N25"""
-        jobs = [{"prompt": f"part {n}", "agent": "a", "agent_session": "l"} for n in range(50)]
+        jobs = [{"prompt": f"part {n}", "agent": "shell", "agent_session": "l"} for n in range(50)]
         answer = mam.ok("register", "--bulk", self.write(mam, self.lines(*jobs)))
         assert [mam.record(job_id)["prompt"] for job_id in answer.lines] == [
             f"part {n}" for n in range(50)
@@ -277,9 +277,11 @@ class TestManyJobs:
         self, mam: Mam, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stdin_of(monkeypatch, self.lines({"prompt": "1"}, {"prompt": "2", "agent": "own"}) + b"\n")
-        answer = mam.ok("register", "--bulk", "-", "--agent", "a", "--label", "l", "--timeout", "9")
+        answer = mam.ok(
+            "register", "--bulk", "-", "--agent", "shell", "--label", "l", "--timeout", "9"
+        )
         one, two = map(mam.record, answer.lines)
-        assert (one["agent"], two["agent"]) == ("a", "own")
+        assert (one["agent"], two["agent"]) == ("shell", "own")
         assert (one["timeout_sec"], two["timeout_sec"]) == (9, 9)
         assert one["workdir"] == str(mam.folder)
 
@@ -293,20 +295,26 @@ class TestManyJobs:
             (b"\xff", "UTF-8"),
             (b"[" * 100_000, "nested"),
             (b'{"prompt": "p", "prompt": "q"}', "twice"),
-            (b'{"agent": "a", "agent_session": "l"}', "line 3: missing: prompt\n"),
-            (b'{"prompt": "p", "agent": "a", "agent_session": "l", "status": "running"}', "status"),
-            (b'{"prompt": "p", "agent": "a", "agent_session": "l", "timeout_sec": 0}', "timeout"),
+            (b'{"agent": "shell", "agent_session": "l"}', "line 3: missing: prompt\n"),
             (
-                b'{"prompt": "p", "agent": "a", "agent_session": "l", "after": ["nobody9"]}',
+                b'{"prompt": "p", "agent": "shell", "agent_session": "l", "status": "running"}',
+                "status",
+            ),
+            (
+                b'{"prompt": "p", "agent": "shell", "agent_session": "l", "timeout_sec": 0}',
+                "timeout",
+            ),
+            (
+                b'{"prompt": "p", "agent": "shell", "agent_session": "l", "after": ["nobody9"]}',
                 "nobody",
             ),
-            (b'{"prompt": "p", "agent": "a", "agent_session": "l", "after": 3}', "after"),
+            (b'{"prompt": "p", "agent": "shell", "agent_session": "l", "after": 3}', "after"),
         ],
     )
     def test_with_one_bad_line_are_all_refused_and_the_line_is_named(
         self, mam: Mam, line: bytes, word: str
     ) -> None:
-        good = self.lines({"prompt": "p", "agent": "a", "agent_session": "l"})
+        good = self.lines({"prompt": "p", "agent": "shell", "agent_session": "l"})
         answer = mam("register", "--bulk", self.write(mam, good + b"\n" + line + b"\n" + good))
         assert answer.code == 2
         assert answer.out == ""
@@ -322,18 +330,18 @@ class TestManyJobs:
 
     def test_may_begin_with_a_byte_order_mark(self, mam: Mam) -> None:
         """As editors on Windows write them."""
-        line = self.lines({"prompt": "p", "agent": "a", "agent_session": "l"})
+        line = self.lines({"prompt": "p", "agent": "shell", "agent_session": "l"})
         answer = mam.ok("register", "--bulk", self.write(mam, b"\xef\xbb\xbf" + line))
         assert mam.record(answer.out.strip())["prompt"] == "p"
 
     def test_with_a_bad_option_blame_the_option(self, mam: Mam) -> None:
-        line = self.lines({"prompt": "p", "agent": "a", "agent_session": "l"})
+        line = self.lines({"prompt": "p", "agent": "shell", "agent_session": "l"})
         answer = mam("register", "--bulk", self.write(mam, line), "--max-attempts", "0")
         assert answer.code == 2
         assert answer.err.startswith("mam: --max-attempts: ")
 
     def test_that_are_twins_are_a_few_warnings_and_a_count(self, mam: Mam) -> None:
-        line = self.lines({"prompt": "p", "agent": "a", "agent_session": "l"})
+        line = self.lines({"prompt": "p", "agent": "shell", "agent_session": "l"})
         answer = mam.ok("register", "--bulk", self.write(mam, line * 20))
         assert len(answer.lines) == 20
         assert len(answer.err.splitlines()) == 6

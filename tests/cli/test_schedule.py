@@ -126,6 +126,7 @@ def test_a_schedule_that_there_is_not(mam: Mam) -> None:
         answer = mam("schedule", act, "nobody")
         assert (answer.code, answer.out) == (1, "")
         assert "there is no schedule 'nobody'; schedules: hourly" in answer.err
+        assert "schedules: hourly. Did you mean hourly?" in mam("schedule", act, "hourli").err
 
 
 EVERY_SECOND = TEMPLATE + '[schedules.tick]\nevery = "1s"\ntemplate = "report"\noverlap = true\n'

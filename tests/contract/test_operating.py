@@ -9,6 +9,7 @@ import pytest
 from mam_core.errors import BadJobId, BadStatus, InvalidField, JobNotFound, TransitionRefused
 from mam_core.records import Reason, Status
 from mam_core.registry import Registry
+from mam_core.stores.base import NameKind
 from tests.support.clock import FakeClock
 from tests.support.jobs import WORKER, add, in_status, running
 from tests.support.rows import each_row
@@ -219,3 +220,22 @@ def test_an_unknown_id_is_said_to_be_unknown(registry: Registry) -> None:
             with pytest.raises(JobNotFound, match="there is no job nosuchjob"):
                 verb("nosuchjob")
         add(registry)
+
+
+def test_names_that_jobs_use_are_known_one_by_one_and_all_together(registry: Registry) -> None:
+    for kind in NameKind:
+        assert (registry.store.has(kind, "x"), list(registry.store.names(kind))) == (False, [])
+    add(registry, group="night")
+    done = add(registry, "another", agent_session="béta")
+    registry.set_status(done, Status.COMPLETED)
+    running(registry, agent_session="gamma")
+    assert registry.store.names(NameKind.LABEL) == ["alpha", "béta", "gamma"]
+    assert registry.store.names(NameKind.AGENT) == ["shell"]
+    assert "night" in registry.store.names(NameKind.GROUP)
+    assert registry.store.names(NameKind.NODE) == [registry.node]
+    for label in ("alpha", "béta", "gamma"):
+        assert registry.store.has(NameKind.LABEL, label)
+    assert registry.store.has(NameKind.GROUP, "night")
+    assert registry.store.has(NameKind.NODE, registry.node)
+    for nobody in ("alph", "ALPHA", "", "%", "alpha' OR 1 --", "\0"):
+        assert not registry.store.has(NameKind.LABEL, nobody)

@@ -278,6 +278,13 @@ class TestActing:
         self, client: Client, registry: Registry
     ) -> None:
         asked = {"prompt": "count", "agent": "codex", "agent_session": "tmux:c", "key": "nightly"}
+        mistyped = {"prompt": "x", "agent": "codx", "agent_session": "tmux:c"}
+        assert client.call("register_job", **mistyped)["warnings"] == [
+            "unknown agent 'codx'. Did you mean codex?"
+        ]
+        assert client.call("list_jobs", agent_session="tmux:d")["warnings"] == [
+            "unknown label 'tmux:d'. Did you mean tmux:c?"
+        ]
         job_id = client.call("register_job", **asked)["job_id"]
         assert client.call("register_job", **asked)["job_id"] == job_id
         assert registry.get(job_id).agent == "codex"

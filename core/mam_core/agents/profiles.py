@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from mam_core.agents.streams import StreamFormat
 from mam_core.errors import ConfigError, MamError
+from mam_core.near_names import did_you_mean
 
 if TYPE_CHECKING:
     from mam_core.config import Config
@@ -193,6 +194,7 @@ def _profile_of(config: Config, name: str) -> Profile:
             raise UnknownAgent(
                 f"there is no agent {name[:60]!r}: say one of {there}, "
                 "or add [agents.NAME] with a command to mam.toml"
+                f"{did_you_mean(name, profile_names(config))}"
             )
         return known
     return _changed(name, known, settings)

@@ -7,6 +7,7 @@ import shutil
 
 from mam_core.cli.context import Context
 from mam_core.cli.parser import json_option
+from mam_core.cli.strange_names import find_strange_filter, warn_of
 from mam_core.cli.terminal import is_terminal, put, put_json
 from mam_core.operations.audit_report import Scope, audit
 from mam_core.operations.audit_text import audit_lines
@@ -31,6 +32,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         Ground(context.registry, context.registry_path, context.settings, context.allow_network_fs),
         Scope(args.group, args.agent_session),
     )
+    if not any(count.jobs for count in report.by_status.values()):
+        warn_of(find_strange_filter(context, group=args.group, label=args.agent_session))
     if args.json:
         put_json(report.to_dict())
     else:

@@ -7,6 +7,7 @@ import argparse
 from mam_core.cli.context import Context
 from mam_core.cli.outcomes import exit_code
 from mam_core.cli.parser import json_option, many_jobs, many_jobs_option, seconds, words
+from mam_core.cli.strange_names import find_strange_filter, warn_of
 from mam_core.cli.terminal import put, put_json, say
 from mam_core.cli.usage import UsageError
 from mam_core.operations.clean import Cleaned, Selection, clean, undo
@@ -59,6 +60,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     else:
         put(cleaned.job_ids)
         _explain(cleaned, dry_run=args.dry_run)
+    if not cleaned.job_ids and args.group is not None:
+        warn_of(find_strange_filter(context, group=args.group))
     # A job that was named and stays is a refusal; one that merely did not qualify is not.
     return exit_code(cleaned.outcomes) if selection.job_ids else 0
 

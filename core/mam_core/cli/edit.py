@@ -14,6 +14,7 @@ from mam_core.cli.job_fields import (
 )
 from mam_core.cli.outcomes import put_outcomes
 from mam_core.cli.parser import json_option, one_job, one_job_option
+from mam_core.cli.strange_names import find_strange_names, warn_of
 from mam_core.cli.terminal import say
 from mam_core.cli.usage import UsageError
 from mam_core.operations.edit import edit
@@ -40,7 +41,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("say what to change (see `mam edit --help`)")
     with named_as_typed(args):
         notice = settle_not_before(given, context.registry.clock.now())
+        strange = find_strange_names(context, [given])
         outcome = edit(context.registry, job_id, given, clear)
+    warn_of(strange)
     code = put_outcomes([outcome], as_json=args.json)
     if notice:
         say(notice)

@@ -9,6 +9,7 @@ from mam_core.acts import Act
 from mam_core.cli.context import Context
 from mam_core.cli.parser import json_option
 from mam_core.cli.sizes import size
+from mam_core.cli.strange_names import find_strange_filter, warn_of
 from mam_core.cli.terminal import put, put_json, put_json_rows, say, table_width
 from mam_core.cli.usage import UsageError
 from mam_core.operations.groups import Group, acts_of, group, groups, scaled_by, set_slots
@@ -76,6 +77,8 @@ def _one(args: argparse.Namespace, context: Context) -> int:
 def _log(args: argparse.Namespace, context: Context) -> int:
     paper = acts_of(context.registry)
     done = paper.acts if args.group is None else paper.of(args.group)
+    if args.group is not None and not done:
+        warn_of(find_strange_filter(context, group=args.group))
     if args.json:
         put_json_rows(act.to_dict() for act in done)
     else:

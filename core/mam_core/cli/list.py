@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 from mam_core import codec
 from mam_core.cli.context import Context
@@ -83,7 +84,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         text=args.text,
     )
     if args.json:
-        put_stored_rows(_records(context.registry, which))
+        rows = list(islice(records := _records(context.registry, which), 1))
+        if not rows:
+            _warn_of_names(args, context)
+        put_stored_rows(chain(rows, records))
         return 0
     registry = context.registry
     found = listing(registry, which)
@@ -91,6 +95,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         _warn(broken)
     if which != Query():
         found = Listing(found.jobs, [])
+        if not found.jobs:
+            _warn_of_names(args, context)
     elif not any(found):
         _hint_at_a_registry_above(context)
     held = held_back(registry, found.jobs)
@@ -100,6 +106,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
     states = {job_id: one.state.word for job_id, one in shown_of(registry, found.jobs).items()}
     put(render(_columns(found, held, states, registry.clock.now()), table_width()))
     return 0
+
+
+def _warn_of_names(args: argparse.Namespace, context: Context) -> None:
+    """Nothing is shown: perhaps because a name is mistyped."""
+    names = {"agent": args.agent, "label": args.agent_session, "group": args.group}
+    if any(name is not None for name in names.values()):
+        # Here: most lists have rows, and are spared what this imports.
+        from mam_core.cli.strange_names import find_strange_filter, warn_of
+
+        warn_of(find_strange_filter(context, **names))
 
 
 def _records(registry: Registry, which: Query) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ import argparse
 
 from mam_core.cli.context import Context
 from mam_core.cli.terminal import say
-from mam_core.operations.nodes import drain, undrain
+from mam_core.operations.nodes import check_known, drain, undrain
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +19,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     if args.act == "drain":
+        check_known(context.registry, context.registry_path, context.settings, args.node)
         say(drain(context.registry, args.node, args.why))
     else:
         say(undrain(context.registry, args.node))

@@ -6,9 +6,9 @@ import argparse
 
 from mam_core.cli.context import Context
 from mam_core.cli.gate_options import gate, gate_options
+from mam_core.cli.strange_names import find_strange_filter, warn_of
 from mam_core.cli.terminal import say
-from mam_core.operations.pause import is_in_use, pause
-from mam_core.stores.base import GateKind
+from mam_core.operations.pause import pause
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -21,11 +21,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     kind, name = gate(args)
-    say(pause(context.registry, kind, name, args.why, args.until))
-    if (
-        kind is GateKind.GROUP
-        and name not in context.settings.groups
-        and not is_in_use(context.registry, name)
-    ):
-        say(f"no job and no setting knows a group {name} yet")
+    strange = find_strange_filter(context, group=args.group, agent=args.agent, node=args.node)
+    said = pause(context.registry, kind, name, args.why, args.until)
+    warn_of(strange)
+    say(said)
     return 0

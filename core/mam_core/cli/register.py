@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mam_core import fields
@@ -17,6 +18,7 @@ from mam_core.cli.job_fields import (
     settle_not_before,
 )
 from mam_core.cli.repeats import say_of
+from mam_core.cli.strange_names import find_strange_names, warn_of
 from mam_core.cli.terminal import Progress, program, put_ids, say
 from mam_core.cli.usage import UsageError
 from mam_core.operations.bulk import bulk_defaults, lines_of, register_bulk
@@ -61,15 +63,23 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     given = given_fields(args)
+    strange: list[str] = []
+
+    def look(requests: Sequence[Mapping[str, Any]]) -> None:
+        strange.extend(find_strange_names(context, requests))
+
     with named_as_typed(args):
         notice = settle_not_before(given, context.registry.clock.now())
         if args.bulk is None:
+            look([given])
             answers = [_one(args, given, context)]
         else:
-            answers = _bulk(args, given, context)
+            answers = _bulk(args, given, context, look)
     put_ids([answer.job_id for answer in answers], "registered")
     for answer in answers:
         _explain(answer)
+    if not all(answer.existed for answer in answers):
+        warn_of(strange)
     if not answers:
         say(f"nothing to register: {'stdin' if args.bulk == '-' else args.bulk} holds no job")
     elif notice and not all(answer.existed for answer in answers):
@@ -85,7 +95,12 @@ def _one(args: argparse.Namespace, given: dict[str, Any], context: Context) -> R
     return register(context.registry, given, defaults, allow_collision=args.allow_collision)
 
 
-def _bulk(args: argparse.Namespace, given: dict[str, Any], context: Context) -> list[Registered]:
+def _bulk(
+    args: argparse.Namespace,
+    given: dict[str, Any],
+    context: Context,
+    look: Callable[[Sequence[Mapping[str, Any]]], None],
+) -> list[Registered]:
     if "prompt" in given or "key" in given:
         raise UsageError("--bulk takes prompts and keys from its lines, not from options")
     fields.checked(given, now=context.registry.clock.now())  # so that no line is blamed for it
@@ -98,6 +113,7 @@ def _bulk(args: argparse.Namespace, given: dict[str, Any], context: Context) -> 
                 lines_of(file),
                 defaults,
                 progress,
+                look=look,
                 allow_collision=args.allow_collision,
             )
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from mam_core.cli.context import Context
@@ -16,6 +17,7 @@ from mam_core.cli.job_fields import (
     named_as_typed,
     settle_not_before,
 )
+from mam_core.cli.strange_names import find_strange_names, warn_of
 from mam_core.cli.terminal import flush_stdout, program, put, say
 from mam_core.cli.usage import UsageError
 from mam_core.cli.watch_lines import Lines
@@ -56,6 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     except AgentMissing:
         put(map(safe, planned.told()))
         raise
+    strange = [] if planned.is_own else find_strange_names(context, [planned.request])
     teller = Lines()
     screen = Screen(sys.stderr)
     with until_interrupted() as wish, warnings_on(screen):
@@ -65,7 +68,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             context.settings,
             planned,
             teller,
-            registered=lambda job_id: say(f"job {job_id} is registered{_waits(planned)}"),
+            registered=lambda job_id: _say_registered(job_id, planned, strange),
             is_interrupted=wish.is_set,
             screen=screen,
             config_path=context.config,
@@ -81,6 +84,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if submitted.is_timeout:
         return _EXIT_TIMED_OUT
     return 0 if submitted.job.status is Status.COMPLETED else _EXIT_NOT_COMPLETED
+
+
+def _say_registered(job_id: str, planned: Plan, strange: Sequence[str]) -> None:
+    say(f"job {job_id} is registered{_waits(planned)}")
+    warn_of(strange)
 
 
 def _waits(planned: Plan) -> str:

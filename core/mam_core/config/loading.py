@@ -217,8 +217,11 @@ class Config:
     def template(self, name: str) -> Mapping[str, Any]:
         known = self.templates
         if name not in known:
+            from mam_core.near_names import did_you_mean
+
             there = ", ".join(sorted(known)) or "none"
-            raise ConfigError(f"there is no template {name!r}; templates: {there}")
+            near = did_you_mean(name, known)
+            raise ConfigError(f"there is no template {name!r}; templates: {there}{near}")
         return known[name]
 
     def folder_of(self, *path: str) -> str | None:

@@ -15,6 +15,7 @@ from mam_core.mcp.tool import Argument, Ground, Tool
 from mam_core.operations.answer import answer
 from mam_core.operations.cancel import cancel
 from mam_core.operations.delivery import RECEIPT_SEC, Wait
+from mam_core.operations.known_names import strange_names
 from mam_core.operations.outcome import Outcome
 from mam_core.operations.register import defaults_of, missing, register
 from mam_core.operations.retry import retry
@@ -30,8 +31,11 @@ def _register(ground: Ground, given: Mapping[str, Any]) -> Any:
         raise InvalidField(f"register_job needs {', '.join(lacking)}")
     if {**defaults, **given}.get("agent") == _SHELL:
         raise InvalidField("a job of the agent shell is a shell line, which is not taken here")
+    strange = strange_names(ground.registry, ground.registry_path, ground.config, [given])
     made = register(ground.registry, given, defaults)
     told: dict[str, Any] = {"job_id": made.job_id}
+    if strange and not made.existed:
+        told["warnings"] = strange
     if made.existed:
         told["note"] = "a job with this key is not over yet: nothing new was registered"
     elif made.twin:

@@ -11,6 +11,7 @@ from mam_core.mcp.tool import Argument, Ground, Tool
 from mam_core.operations.agents import choices
 from mam_core.operations.answer import in_full
 from mam_core.operations.attention import attention
+from mam_core.operations.known_names import strange_filter
 from mam_core.operations.listing import listing, query, shown_of
 from mam_core.operations.logs import history
 from mam_core.operations.output import attempts_with_output, read_output, without_escapes
@@ -49,11 +50,16 @@ def _list(ground: Ground, given: Mapping[str, Any]) -> Any:
     rows = [
         _row(job, str(states[job.job_id].state) if job.job_id in states else "") for job in jobs
     ]
-    return {
+    told = {
         "jobs": rows,
         "left_out": len(found.jobs) - len(rows),
         "unreadable": [row.job_id for row in found.unreadable[:_MOST_ROWS]],
     }
+    if not rows and (
+        strange := strange_filter(registry, ground.registry_path, ground.config, given)
+    ):
+        told["warnings"] = strange
+    return told
 
 
 def _row(job: Summary, state: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mam_core.config import Config
+from mam_core.near_names import did_you_mean
 from mam_core.operations.sessions import by_session
 from mam_core.safe_text import one_line
 from mam_core.sessions import LABEL_PREFIX, check_name
@@ -35,6 +36,7 @@ def attachment(
             raise NoSuchSession(f"{name} is a pool: name one of {', '.join(pool)}")
         raise NoSuchSession(
             f"there is no session {name} in tmux; `mam sessions` shows those on record"
+            f"{did_you_mean(name, there)}"
         )
     argv = server.attach_argv(name)
     inside = environ.get("TMUX", "").partition(",")[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from mam_core import codec, fields
@@ -70,11 +70,12 @@ def register_bulk(
     defaults: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     *,
+    look: Callable[[Sequence[Mapping[str, Any]]], object] = lambda requests: None,
     allow_collision: bool = False,
 ) -> list[Registered]:
     """A job for each line: all of them, or none. A bad line is named by its number.
 
-    All lines are read before the first job is made.
+    All lines are read before the first job is made; `look` is shown what they ask for.
     """
     requests: dict[int, dict[str, Any]] = {}
     for number, request, trouble in entries(lines, defaults or {}):
@@ -83,6 +84,7 @@ def register_bulk(
         requests[number] = request
     if not requests:
         return []
+    look(list(requests.values()))
     try:
         return registry.register(
             list(requests.values()), progress=progress, allow_collision=allow_collision

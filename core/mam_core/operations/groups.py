@@ -16,6 +16,7 @@ from mam_core.config import Config
 from mam_core.config.tables import GroupSettings
 from mam_core.errors import InvalidField, MamError, RegistryMissing
 from mam_core.fields import check_name, check_text
+from mam_core.near_names import unknown
 from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.rights import Right
@@ -111,7 +112,7 @@ def group(registry: Registry, config: Config, name: str) -> Group:
     known = groups(registry, config)
     found = next((one for one in known if one.name == name), None)
     if found is None:
-        raise GroupRefused(_unknown(name, [one.name for one in known]))
+        raise GroupRefused(unknown("group", name, [one.name for one in known]))
     return found
 
 
@@ -149,7 +150,8 @@ def set_slots(
         raise InvalidField(f"slots: {slots} is not between 0 and {MOST_SLOTS}")
     known = {one.name: one for one in groups(registry, config)}
     if name not in known and not force:
-        raise GroupRefused(f"{_unknown(name, list(known))} (--force sets it for jobs to come)")
+        why_not = unknown("group", name, known)
+        raise GroupRefused(f"{why_not} (--force sets it for jobs to come)")
     said = config.groups.get(name, _UNSAID)
     if slots is not None and not force:
         _check_bounds(name, slots, said)
@@ -183,14 +185,6 @@ def _told(act: Act, running: int) -> str:
 
 def _slots(count: int) -> str:
     return "1 slot" if count == 1 else f"{count} slots"
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    import difflib  # only for a person who has mistyped something
-
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"no job and no setting knows a group {name}{hint}"
 
 
 def _origin(name: str, gates: Gates, config: Config, paper: Acts) -> str:

@@ -8,13 +8,15 @@ from typing import NamedTuple
 from mam_core.claims import is_closed
 from mam_core.config import Config
 from mam_core.errors import MamError, RegistryMissing
+from mam_core.near_names import unknown
 from mam_core.nodes.hearing import Heard, Hearing
 from mam_core.nodes.overview import Node, NodeState, nodes_of
+from mam_core.operations.known_names import known_names
 from mam_core.operations.pause import pause
 from mam_core.operations.resume import resume
 from mam_core.records import Status
 from mam_core.registry import Registry
-from mam_core.stores.base import GateKind, Query
+from mam_core.stores.base import GateKind, NameKind, Query
 from mam_core.wiring import client_for
 
 __all__ = [
@@ -114,6 +116,24 @@ def overview(registry: Registry, heard: list[Heard]) -> list[Node]:
     shared = registry.store.now()
     ahead = 0.0 if shared is None else now - shared
     return nodes_of(heard, running, _drained(registry, now), now, ahead)
+
+
+class UnknownHost(MamError):
+    """No worker, record or setting knows a host of this name."""
+
+    title = "Unknown host"
+
+
+def check_known(registry: Registry, registry_path: str, config: Config, node: str) -> None:
+    """Raises `UnknownHost`. The broker is asked only about a name that nothing here knows."""
+    known = known_names(registry, registry_path, config, NameKind.NODE)
+    if node in known:
+        return
+    found = nodes(registry, registry_path, config)
+    known |= {one.name for one in found.nodes}
+    if node not in known:
+        why = f" ({found.trouble})" if found.trouble else ""
+        raise UnknownHost(f"{unknown('host', node, known)}{why}")
 
 
 def drain(registry: Registry, node: str, why: str = "") -> str:

@@ -7,7 +7,7 @@ from mam_core.errors import InvalidField
 from mam_core.fields import check_name, check_text, parse_moment
 from mam_core.registry import Registry
 from mam_core.rights import Right
-from mam_core.stores.base import GateKind, Query
+from mam_core.stores.base import GateKind
 
 
 def pause(
@@ -22,11 +22,6 @@ def pause(
     registry.pause(kind, name, why=why, until=moment)
     ending = f" until {moment}" if moment else ""
     return f"{described(kind, name)} is paused{ending}: what runs goes on, nothing new is claimed"
-
-
-def is_in_use(registry: Registry, group: str) -> bool:
-    """Some job is of this group."""
-    return bool(registry.store.find(Query(group=group))[0])
 
 
 def described(kind: GateKind, name: str) -> str:

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from mam_core.claims import is_closed
 from mam_core.errors import RegistryMissing
+from mam_core.near_names import did_you_mean
 from mam_core.operations.pause import described
 from mam_core.registry import Registry
 from mam_core.rights import Right
-from mam_core.stores.base import GateKind
+from mam_core.stores.base import Gate, GateKind
 
 
 class Resumed(NamedTuple):
@@ -30,15 +31,18 @@ def resume(registry: Registry, kind: GateKind, name: str = "") -> Resumed:
         words = "there was no pause of everything"
     else:
         words = f"{described(kind, name)} was not paused"
-    still = _still_paused(registry)
+    closed = _still_closed(registry)
+    still = tuple(described(gate.kind, gate.name) for gate in closed)
     ending = f"; still paused: {', '.join(still)}" if still else ""
+    if not was_paused and kind is not GateKind.ALL:
+        ending += did_you_mean(name, [gate.name for gate in closed if gate.kind is kind])
     return Resumed(was_paused, still, words + ending)
 
 
-def _still_paused(registry: Registry) -> tuple[str, ...]:
+def _still_closed(registry: Registry) -> tuple[Gate, ...]:
     try:
         gates = registry.store.facts().gates()
     except RegistryMissing:
         return ()
     now = registry.clock.now()
-    return tuple(described(gate.kind, gate.name) for gate in gates.closed if is_closed(gate, now))
+    return tuple(gate for gate in gates.closed if is_closed(gate, now))

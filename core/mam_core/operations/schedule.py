@@ -11,6 +11,7 @@ from mam_core.clock import stamp
 from mam_core.config import Config
 from mam_core.errors import ConfigError, MamError, RegistryMissing
 from mam_core.fields import check_text, parse_moment
+from mam_core.near_names import did_you_mean
 from mam_core.operations.side_duty import Duty, Once, side_duty
 from mam_core.pace import paced
 from mam_core.registration import checked
@@ -60,7 +61,8 @@ def named(config: Config, names: Sequence[str] = ()) -> list[Schedule]:
     for name in names:
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
-            raise ConfigError(f"there is no schedule {name!r}; schedules: {there}")
+            near = did_you_mean(name, known)
+            raise ConfigError(f"there is no schedule {name!r}; schedules: {there}{near}")
     return [Schedule.of(name, known[name]) for name in sorted(names or known)]
 
 

@@ -11,6 +11,7 @@ from mam_core import worktrees
 from mam_core.clock import SystemClock, stamp
 from mam_core.config import Config
 from mam_core.errors import MamError, StoreError
+from mam_core.near_names import did_you_mean
 from mam_core.operations.sessions import Seen, SessionState, by_session, is_ours, named, sessions
 from mam_core.pace import paced
 from mam_core.presence import announced, worker_of
@@ -92,7 +93,8 @@ def _named(registry: Registry, registry_path: str, server: Server, name: str) ->
         is_foreign = False
     if is_foreign:
         raise ForeignSession(f"tmux has a session {name} that mam did not start here: it stays")
-    raise NoSuchSession(f"there is no session {name}, and no pool of that name")
+    near = did_you_mean(name, {one.name for one in everyone})
+    raise NoSuchSession(f"there is no session {name}, and no pool of that name{near}")
 
 
 def _ask(folder: SessionFolder, wanted: list[Seen], *, now: bool) -> dict[str, ProcessMark]:

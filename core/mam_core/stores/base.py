@@ -82,6 +82,15 @@ class Paper(StrEnum):
     ACTS = "acts"  #: what was done about groups, by whom, and by which figures
 
 
+class NameKind(StrEnum):
+    """A key of the record by which jobs name something that other jobs name, too."""
+
+    AGENT = "agent"
+    LABEL = "agent_session"
+    GROUP = "group"
+    NODE = "node"
+
+
 class Want(NamedTuple):
     """What a claimer is looking for."""
 
@@ -278,6 +287,12 @@ class Store(Protocol):
 
     def queued(self) -> Mapping[str, int]:
         """How many jobs wait, by label; a label without any is left out."""
+
+    def has(self, kind: NameKind, name: str) -> bool:
+        """Some job names it. Mostly one that is live, which is found without a look at the rest."""
+
+    def names(self, kind: NameKind) -> list[str]:
+        """Every one that some job names: for whoever looks for the nearest."""
 
     def unreadable(self) -> list[Unreadable]:
         """The files that are named like records and are none."""

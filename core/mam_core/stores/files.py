@@ -27,7 +27,7 @@ from mam_core.errors import (
 )
 from mam_core.locations import realm_of
 from mam_core.records import Job
-from mam_core.stores.base import Paper, Progress, Query
+from mam_core.stores.base import NameKind, Paper, Progress, Query
 from mam_core.stores.catalogue import (
     Answers,
     Catalogue,
@@ -118,6 +118,18 @@ class FilesStore:
             return self._look(self._open()).queued()
         except RegistryMissing:
             return {}
+
+    def has(self, kind: NameKind, name: str) -> bool:
+        try:
+            return self._look(self._open()).has(kind, name)
+        except RegistryMissing:
+            return False
+
+    def names(self, kind: NameKind) -> list[str]:
+        try:
+            return self._look(self._open()).names(kind)
+        except RegistryMissing:
+            return []
 
     def unreadable(self) -> list[Unreadable]:
         try:

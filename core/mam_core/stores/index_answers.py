@@ -19,7 +19,7 @@ from mam_core.claims import is_closed, may_claim, slots_of
 from mam_core.disk import Folder
 from mam_core.errors import MamError
 from mam_core.records import ENDED, Job, Reason, Status
-from mam_core.stores.base import Facts, GateKind, Query, Want
+from mam_core.stores.base import Facts, GateKind, NameKind, Query, Want
 from mam_core.stores.catalogue import ScanAnswers, Written, encodable, read_job, record_name
 from mam_core.stores.index_rows import (
     FILE,
@@ -159,6 +159,19 @@ class IndexAnswers:
         sql = """SELECT agent_session, count(*) FROM jobs WHERE status = 'pending'
                  GROUP BY agent_session"""
         return {str(label): int(count) for label, count in self._db.execute(sql)}
+
+    @_or_scan
+    def has(self, kind: NameKind, name: str) -> bool:
+        same = f'SELECT 1 FROM jobs WHERE "{kind}" = ?'
+        return any(
+            self._db.execute(f"{same}{where} LIMIT 1", (encodable(name),)).fetchone()
+            for where in (f" AND {_LIVE}", "")
+        )
+
+    @_or_scan
+    def names(self, kind: NameKind) -> list[str]:
+        rows = self._db.execute(f'SELECT DISTINCT "{kind}" FROM jobs')
+        return sorted(str(name) for (name,) in rows if name)
 
     @_or_scan
     def live_with_key(self, key: str) -> str | None:

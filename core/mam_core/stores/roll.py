@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from mam_core import codec
 from mam_core.claims import may_claim
 from mam_core.records import Job, Status
-from mam_core.stores.base import Facts, Query, Want
+from mam_core.stores.base import Facts, NameKind, Query, Want
 from mam_core.summaries import Summary, claim_order
 
 
@@ -51,6 +51,12 @@ class Roll:
 
     def queued(self) -> dict[str, int]:
         return Counter(j.agent_session for j in self.jobs.values() if j.status is Status.PENDING)
+
+    def has(self, kind: NameKind, name: str) -> bool:
+        return any(getattr(job, kind) == name for job in self.jobs.values())
+
+    def names(self, kind: NameKind) -> list[str]:
+        return sorted({name for job in self.jobs.values() if (name := getattr(job, kind))})
 
     def live_with_key(self, key: str) -> str | None:
         return self._first(lambda job: job.key == key)

@@ -14,7 +14,7 @@ from mam_core import codec
 from mam_core.claims import is_closed, may_claim, slots_of
 from mam_core.errors import RegistryMissing, UnreadableRecord
 from mam_core.records import Job, Status
-from mam_core.stores.base import Facts, GateKind, Gates, Paper, Query, Want
+from mam_core.stores.base import Facts, GateKind, Gates, NameKind, Paper, Query, Want
 from mam_core.stores.gates_file import decode_gates
 from mam_core.stores.sql_base import Change, Database, Row, Talk
 from mam_core.stores.sql_rows import SUMMARY, storable, summary_of
@@ -136,6 +136,20 @@ def find(talk: Talk, query: Query, dialect: Dialect) -> list[Summary]:
         return found
     has_text = _with_text(talk, query.text, dialect)
     return [one for one in found if _matches(talk, one, query, has_text)]
+
+
+def has(talk: Talk, kind: NameKind, name: str) -> bool:
+    same = f'SELECT 1 FROM jobs WHERE "{kind}" = :name'
+    live = "status IN ('pending', 'running')"  # as the indexes of live jobs have it, word by word
+    return any(
+        talk.ask_for(f"{same}{where} LIMIT 1", {"name": storable(name)})
+        for where in (f" AND {live}", "")
+    )
+
+
+def names(talk: Talk, kind: NameKind) -> list[str]:
+    rows = talk.ask_for(f'SELECT DISTINCT "{kind}" FROM jobs', {})
+    return sorted(str(name) for (name,) in rows if name)
 
 
 def _with_text(talk: Talk, text: str, dialect: Dialect) -> Mapping[str, bool]:

@@ -15,7 +15,7 @@ from mam_core.errors import JobNotFound, RegistryMissing, UnreadableRecord
 from mam_core.locations import realm_of
 from mam_core.records import Job, check_job_id
 from mam_core.stores import sql_answers
-from mam_core.stores.base import Bid, Paper, Progress, Query, Want
+from mam_core.stores.base import Bid, NameKind, Paper, Progress, Query, Want
 from mam_core.stores.sql_audit import SqlAudit
 from mam_core.stores.sql_base import Database, Row
 from mam_core.stores.sql_outbox import Bell, SqlOutbox
@@ -101,6 +101,16 @@ class SqlStore:
         with suppress(RegistryMissing), self.database.reading() as talk:
             return {str(label): int(count) for label, count in talk.ask("queued")}
         return {}
+
+    def has(self, kind: NameKind, name: str) -> bool:
+        with suppress(RegistryMissing), self.database.reading() as talk:
+            return sql_answers.has(talk, kind, name)
+        return False
+
+    def names(self, kind: NameKind) -> list[str]:
+        with suppress(RegistryMissing), self.database.reading() as talk:
+            return sql_answers.names(talk, kind)
+        return []
 
     def unreadable(self) -> list[Unreadable]:
         with suppress(RegistryMissing), self.database.reading() as talk:
