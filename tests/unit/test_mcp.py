@@ -295,6 +295,55 @@ class TestActing:
         client.call("retry_job", job_id=job_id)
         assert registry.get(job_id).status is Status.PENDING
 
+    def test_a_job_works_where_the_operator_allows_it(
+        self, client: Client, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        started, named, other = (tmp_path / one for one in ("s", "n", "o"))
+        for one in (started / "deep", named, other):
+            one.mkdir(parents=True)
+        (started / "out").symlink_to("/etc")
+        project = tmp_path / "project"
+        (project / ".mam" / "jobs").mkdir(parents=True)
+        client.folder = project / ".mam"
+        monkeypatch.chdir(started)
+
+        def register(**where: str) -> str:
+            asked = {"prompt": "count", "agent": "codex", "agent_session": "tmux:c", **where}
+            job_id = client.call("register_job", **asked)["job_id"]
+            return json.loads((project / ".mam" / "jobs" / f"{job_id}.json").read_text())["workdir"]
+
+        def refuse(where: str) -> str:
+            return client.refused(
+                "register_job", prompt="x", agent="codex", agent_session="c", workdir=where
+            )
+
+        assert register() == str(started)
+        assert register(workdir="deep") == str(started / "deep")
+        assert register(workdir=str(project)) == str(project)
+        assert register(workdir=f"{project}/../s/deep/") == str(started / "deep")
+        outside = ("/", "/etc", str(other), str(started / "out"), "~", "..", f"{started}x")
+        for where in outside:
+            assert "in none of the folders that this server may use" in refuse(where), where
+            assert f"({started}, {project})" in refuse(where)
+        for where in ("a\0b", "\ud800"):
+            assert refuse(where) == "workdir: it is not a path"
+        (started / "mam.toml").write_text(f'[mcp]\nworkdirs = ["{named}", "../o"]\n')
+        assert register(workdir=str(other)) == str(other)
+        assert f"({named}, {other})" in refuse("deep")
+        assert "in none of" in client.refused(
+            "register_job", prompt="x", agent="codex", agent_session="c"
+        )
+
+    def test_a_server_that_is_started_in_the_root_is_not_free(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As some clients do with all of their servers."""
+        monkeypatch.chdir("/")
+        refused = client.refused(
+            "register_job", prompt="x", agent="codex", agent_session="c", workdir="/etc"
+        )
+        assert f"({client.folder})" in refused
+
     @each_row(
         ("name", "given", "sentence"),
         [

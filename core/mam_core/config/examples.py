@@ -49,6 +49,7 @@ _EXAMPLES: Mapping[tuple[str, str], Any] = {
     ("templates", "validate"): "test -s review.md",
     ("templates", "timeout_sec"): 1800,
     ("notify", "command"): ["notify-send", "mam"],
+    ("mcp", "workdirs"): ["/srv/project", "~/scratch"],
     ("console", "theme"): "textual-dark",
     ("console", "columns"): ["state", "id", "age", "agent", "prompt"],
     ("keys", "cancel"): "delete",

@@ -35,6 +35,7 @@ _KINDS: Mapping[Kind, _Schema] = {
     Kind.SECONDS: _POSITIVE,
     Kind.SIZE: _SIZE,
     Kind.PORT: {"type": "integer", "minimum": 1, "maximum": 65535},
+    Kind.PATHS: {"type": "array", "items": _TEXT},
     Kind.WORDS: {**_TEXTS, "minItems": 1},
     Kind.NAMES: {
         "type": "array",

@@ -18,6 +18,7 @@ class Kind(StrEnum):
     SIZE = 'a size such as "8G", or bytes'
     PORT = "a port between 1 and 65535"
     PATH = "a path"  #: relative to the file that says it
+    PATHS = "a list of paths"  #: relative to the file that says it
     WORDS = "a list of texts"
     NAMES = "a list of names of variables"
     SOME = "a list of some of these words"  #: those of `Setting.choices`

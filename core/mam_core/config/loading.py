@@ -119,6 +119,11 @@ class Config:
         return made
 
     @property
+    def mcp(self) -> tables.McpSettings:
+        made: tables.McpSettings = self._table("mcp")
+        return made
+
+    @property
     def console(self) -> tables.ConsoleSettings:
         made: tables.ConsoleSettings = self._table("console")
         return made

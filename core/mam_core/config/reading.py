@@ -231,6 +231,8 @@ def checked(place: KeyPath, setting: Setting, value: Any, base: str) -> Any:
                 raise _Wrong(f"{words} {', '.join(setting.choices)}, not {_shown(one)}")
     if setting.kind is Kind.PATH:
         return os.path.join(base, os.path.expanduser(value))
+    if setting.kind is Kind.PATHS:
+        return tuple(os.path.join(base, os.path.expanduser(path)) for path in value)
     if setting.kind is Kind.STORE:
         return _store(value, base)
     if setting.kind is Kind.SIZE:
@@ -261,6 +263,8 @@ def _fits(kind: Kind, value: Any) -> bool:
             return isinstance(value, list) and bool(value) and all(map(_is_word, value))
         case Kind.SOME:
             return isinstance(value, list) and all(isinstance(word, str) for word in value)
+        case Kind.PATHS:
+            return isinstance(value, list) and all(_is_word(path) and path for path in value)
         case Kind.NAMES:
             return isinstance(value, list) and all(map(_is_name, value))
         case Kind.PAIRS:

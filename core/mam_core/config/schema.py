@@ -175,6 +175,16 @@ TABLES: Mapping[str, Table] = {
             "debounce_sec": Setting(_SECONDS, "at most one call in this time", 10),
         },
     ),
+    "mcp": Table(
+        "What `mam mcp --allow-write` may be asked for by an agent.",
+        {
+            "workdirs": Setting(
+                Kind.PATHS,
+                "jobs may work in these folders and below; default: the folder that the server was "
+                "started in, and the one that holds the registry",
+            ),
+        },
+    ),
     "console": Table(
         "How the console looks.",
         {

@@ -128,6 +128,13 @@ class NotifySettings:
 
 
 @frozen
+class McpSettings:
+    """``[mcp]``"""
+
+    workdirs: tuple[str, ...] | None  #: None: decided by where it was started
+
+
+@frozen
 class ConsoleSettings:
     """``[console]``"""
 
@@ -192,6 +199,7 @@ _RECORDS: Mapping[str, type[Any]] = {
     "groups": GroupSettings,
     "autoscale": AutoscaleSettings,
     "notify": NotifySettings,
+    "mcp": McpSettings,
     "console": ConsoleSettings,
     "schedules": ScheduleSettings,
     "deploy": DeploySettings,

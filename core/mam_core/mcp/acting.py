@@ -1,15 +1,18 @@
 """Tools that act: register, answer, say, cancel, try again. Only there when the operator said so.
 
 No shell line can be given by them: neither a job of the agent ``shell`` nor a check to be run
-(`validate`). What an agent may run on this machine is its own program's decision.
+(`validate`). Where a job works is bounded, too. What an agent may run on this machine is its own
+program's decision.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from mam_core.errors import InvalidField
+from mam_core.locations import DEFAULT_REGISTRY_DIR
 from mam_core.mcp.reading import JOB_ID
 from mam_core.mcp.tool import Argument, Ground, Tool
 from mam_core.operations.answer import answer
@@ -31,6 +34,7 @@ def _register(ground: Ground, given: Mapping[str, Any]) -> Any:
         raise InvalidField(f"register_job needs {', '.join(lacking)}")
     if {**defaults, **given}.get("agent") == _SHELL:
         raise InvalidField("a job of the agent shell is a shell line, which is not taken here")
+    given = {**given, "workdir": _bounded_workdir(ground, given.get("workdir"))}
     strange = strange_names(ground.registry, ground.registry_path, ground.config, [given])
     made = register(ground.registry, given, defaults)
     told: dict[str, Any] = {"job_id": made.job_id}
@@ -41,6 +45,41 @@ def _register(ground: Ground, given: Mapping[str, Any]) -> Any:
     elif made.twin:
         told["note"] = f"job {made.twin} has the same label and prompt, and is not over yet"
     return told
+
+
+def _bounded_workdir(ground: Ground, asked: str | None) -> str:
+    """Where the job will work, links resolved. Raises `InvalidField` for a place outside."""
+    try:
+        workdir = os.path.realpath(os.path.expanduser(asked or ""))
+    except ValueError:  # a NUL, or half a character
+        raise InvalidField("workdir: it is not a path") from None
+    roots = _roots(ground)
+    if not any(_is_in(workdir, root) for root in roots):
+        there = ", ".join(roots) or "none"
+        raise InvalidField(
+            f"workdir: {workdir} is in none of the folders that this server may use ({there}); "
+            "the operator can name more in [mcp] workdirs"
+        )
+    return workdir
+
+
+def _roots(ground: Ground) -> list[str]:
+    """The folders in which, and below which, jobs may work.
+
+    A client may start its servers in ``/``, which would bound nothing.
+    """
+    roots = ground.config.mcp.workdirs
+    if roots is None:
+        registry = os.path.realpath(ground.registry_path)
+        home = os.path.dirname(registry)
+        if os.path.basename(home) == os.path.dirname(DEFAULT_REGISTRY_DIR):
+            home = os.path.dirname(home)
+        roots = tuple(one for one in (os.getcwd(), home) if os.path.realpath(one) != os.sep)
+    return list(dict.fromkeys(map(os.path.realpath, roots)))
+
+
+def _is_in(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def _answer(ground: Ground, given: Mapping[str, Any]) -> Any:
@@ -81,7 +120,7 @@ ACTING = (
             "agent": Argument("string", "which agent: see list_agents"),
             "agent_session": Argument("string", "the label of the session, like tmux:claude"),
             "expected_artifacts": Argument("array", "files that must be there, new and not empty"),
-            "workdir": Argument("string", "where it works, an absolute path"),
+            "workdir": Argument("string", "where it works (default: where the server does)"),
             "key": Argument("string", "while a job with this key lives, no second is registered"),
             "after": Argument("array", "ids of jobs that must be completed before"),
             "group": Argument("string", "a group, which may have a limit of slots"),
