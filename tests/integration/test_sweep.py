@@ -138,9 +138,15 @@ def test_a_worker_killed_gives_its_job_back_long_before_the_lease_is_over(tmp_pa
         sweep = Sweep(here.registry, grace_sec=0.3)
         assert sweep.once() == []
         kill(worker)
+        attempt = Path(here.registry.store.audit.path) / job_id / "attempts" / "1"
+        assert (attempt / "prompt").exists()
+        (attempt / ".prompt.half.tmp").write_text("killed while it wrote")
         swept = here.until_swept(sweep, Act.REQUEUED)
         assert here.alive() == []
         assert swept.witness is Witness.PROCESSES
+        left = {path.name for path in attempt.iterdir()}
+        assert "process.json" in left, "what it was stays known"
+        assert not any("prompt" in name for name in left), "what it was asked for does not stay"
         job = here.registry.get(job_id)
         assert (job.status, job.reason, job.failures) == (Status.PENDING, Reason.LOST, 0)
 

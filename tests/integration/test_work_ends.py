@@ -15,7 +15,7 @@ from mam_core.stores.base import GateKind
 from mam_core.work.decision import QUOTA_BACK_OFF
 from mam_core.work.worker import Until
 from tests.support.patience import eventually
-from tests.support.working import Workshop
+from tests.support.working import LABEL, Workshop
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux")
 
@@ -50,6 +50,20 @@ class TestCompleted:
             {"what": "out.txt", "passed": True, "words": "artifact out.txt is there"}
         ]
         assert ended["peak_memory"] > 0
+
+    def test_a_new_attempt_takes_away_what_a_killed_one_left(self, shop: Workshop) -> None:
+        """Nobody swept it: its host was another, or a person set the status by hand."""
+        job_id = shop.add(shop.agent("good", "behaves"))
+        assert shop.registry.claim(LABEL) is not None
+        shop.registry.set_status(job_id, Status.ERROR)
+        left = Path(shop.registry.store.audit.path) / job_id / "attempts" / "1"
+        left.mkdir(parents=True, mode=0o700)
+        (left / "prompt").write_text("a secret")
+        (left / "output.log").write_text("kept")
+        shop.registry.retry(job_id)
+        shop.drain()
+        assert shop.job(job_id).status is Status.COMPLETED
+        assert [path.name for path in left.iterdir()] == ["output.log"]
 
     def test_its_output_is_kept_and_its_prompt_is_not(self, shop: Workshop) -> None:
         """Decision 20: 0600, in the folder of its attempt."""

@@ -19,8 +19,7 @@ from mam_core.records import Status, check_job_id
 from mam_core.sessions import FOLDER as SESSIONS
 from mam_core.table import age
 from mam_core.wiring import outbox_path
-from mam_core.work.attempt import PROMPT
-from mam_core.work.witnesses import ATTEMPTS
+from mam_core.work.witnesses import ATTEMPTS, PROMPT
 
 #: Nobody is at work on a file for so long.
 OLD_SEC = 3600.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from mam_core.agents.commands import command_for
@@ -18,7 +19,7 @@ from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.agents.streams.events import Told
 from mam_core.audit import AuditEvent, warn
 from mam_core.disk import Folder
-from mam_core.errors import InvalidField, JobNotFound, MamError, TransitionRefused
+from mam_core.errors import InvalidField, JobNotFound, MamError, StoreError, TransitionRefused
 from mam_core.events.event import EventName
 from mam_core.process_mark import ProcessMark
 from mam_core.records import Job, Reason, Status
@@ -37,9 +38,7 @@ from mam_core.work.screen import Screen
 from mam_core.work.tending import Tending
 from mam_core.work.validation import environment
 from mam_core.work.voice import Voice
-from mam_core.work.witnesses import ATTEMPTS
-
-PROMPT = "prompt"
+from mam_core.work.witnesses import ATTEMPTS, PROMPT, tidy_attempt
 
 
 class Attempt:
@@ -100,7 +99,15 @@ class Attempt:
             log.subfolder(self._job.job_id, create=True) as history,
             history.subfolder(ATTEMPTS, create=True) as attempts,
         ):
+            self._tidy_earlier(attempts)
             return attempts.subfolder(str(self._job.attempt), create=True)
+
+    def _tidy_earlier(self, attempts: Folder) -> None:
+        """Nobody may have seen them end: the sweep of another host, or a person's override."""
+        for name in attempts.names():
+            if name.isdecimal() and int(name) < self._job.attempt:
+                with suppress(OSError, StoreError), attempts.subfolder(name) as folder:
+                    tidy_attempt(folder)
 
     # -- the walk --------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from mam_core.work.drowsiness import Drowsiness
 from mam_core.work.marks import SUPERVISOR_SEC, AttemptMark, end_leftovers
 from mam_core.work.orders import GRACE_SEC
 from mam_core.work.overdue import overdue
-from mam_core.work.witnesses import Node, Witness, traces_of
+from mam_core.work.witnesses import Node, Witness, tidy, traces_of
 
 _RUNNING = Query(frozenset({Status.RUNNING}))
 #: What the ending of processes may take beyond the grace before the next look is left to the
@@ -245,6 +245,7 @@ class Sweep:
             told={"witness": lost.witness},
             seen=lost.job,
         )
+        tidy(self._registry.store.audit, lost.job)
         act = _ACTS.get(job.status, Act.REQUEUED)
         return _swept(lost.job, act, lost.witness, job.detail or lost.words)
 

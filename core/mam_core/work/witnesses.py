@@ -9,13 +9,14 @@ gone because nobody was seen: a job is lost only where that is known.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from enum import StrEnum
 from typing import NamedTuple
 
 from mam_core.audit import AuditEvent
 from mam_core.audit_base import Audit
 from mam_core.clock import Clock, parse_stamp
-from mam_core.disk import Folder
+from mam_core.disk import Folder, is_temp_name
 from mam_core.errors import StoreError
 from mam_core.record_parts import Lease
 from mam_core.records import Job, Status
@@ -23,6 +24,8 @@ from mam_core.work.marks import FILE, AttemptMark, is_gone
 from mam_core.work.processes import look
 
 ATTEMPTS = "attempts"
+#: Beside the output while an attempt runs: what it is asked for, readable by its user alone.
+PROMPT = "prompt"
 
 
 class Witness(StrEnum):
@@ -118,6 +121,25 @@ def traces_of(audit: Audit, job: Job) -> Traces:
         # With another DELEGATE_JOB_LOGS_DIR the worker's marks are not where we look.
         return Traces(None, "its worker keeps another log, so its processes are not known here")
     return Traces(mark)
+
+
+def tidy_attempt(folder: Folder) -> None:
+    """What an attempt that was killed could not take away: its prompt, and files half written."""
+    for name in folder.names():
+        if name == PROMPT or is_temp_name(name):
+            folder.remove(name)
+
+
+def tidy(audit: Audit, job: Job) -> None:
+    """The same for an attempt that is known to be gone. What cannot be removed is the doctor's."""
+    with (
+        suppress(OSError, StoreError),
+        Folder.open(audit.path) as root,
+        root.subfolder(job.job_id) as log,
+        log.subfolder(ATTEMPTS) as attempts,
+        attempts.subfolder(str(job.attempt)) as folder,
+    ):
+        tidy_attempt(folder)
 
 
 def _tells_of(audit: Audit, job: Job) -> bool:

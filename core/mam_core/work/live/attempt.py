@@ -17,7 +17,7 @@ from mam_core.disk import Folder
 from mam_core.process_mark import ProcessMark
 from mam_core.records import Job
 from mam_core.registry import Registry
-from mam_core.work.attempt import PROMPT, Attempt
+from mam_core.work.attempt import Attempt
 from mam_core.work.decision import Decision
 from mam_core.work.git_state import GitState
 from mam_core.work.hold import Terms
@@ -30,6 +30,7 @@ from mam_core.work.orders import FOREVER, Deadlines, Orders
 from mam_core.work.output import OutputLog
 from mam_core.work.running import Running, Way
 from mam_core.work.screen import Screen
+from mam_core.work.witnesses import PROMPT
 
 
 class LiveAttempt(Attempt):
