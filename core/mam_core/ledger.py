@@ -32,11 +32,12 @@ class Ledger:
         clock: Clock | None = None,
         actor: str = "",
         node: str = "",
-        slots: Mapping[str, int] | None = None,
+        slots: Callable[[], Mapping[str, int]] = dict,
         broker: Callable[[], Broker] = Broker,
         rights: Rights | None = None,
     ) -> None:
-        """`broker` is where the events of a new job go that names none; asked when it is needed.
+        """`slots` are those of the settings, `broker` is where the events of a new job go that
+        names none: both are asked when they are needed, since settings may change.
 
         `rights` are those of an agent inside an attempt; None: everything is allowed.
         """
@@ -44,9 +45,13 @@ class Ledger:
         self.clock = clock or SystemClock()
         self.actor = actor
         self.node = node
-        self.slots = slots or {}
+        self._slots = slots
         self._broker = broker
         self._rights = rights
+
+    @property
+    def slots(self) -> Mapping[str, int]:
+        return self._slots()
 
     def __enter__(self) -> Self:
         return self

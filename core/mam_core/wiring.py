@@ -48,7 +48,7 @@ def open_registry(
 
         rights = rights_here(path, config)
     return Registry(
-        store, actor=actor(), node=node, slots=config.slots(), broker=broker, rights=rights
+        store, actor=actor(), node=node, slots=config.slots, broker=broker, rights=rights
     )
 
 

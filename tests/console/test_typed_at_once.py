@@ -11,7 +11,7 @@ import pytest
 from mam_core.records import Status
 from mam_core.wiring import open_registry
 from tests.console.staging import add
-from tests.console.typed_ahead import TYPED, Typed
+from tests.console.typed_ahead import ESC, TYPED, Typed
 from tests.support.terminal import Terminal, terminal
 from tests.support.tmux import private_tmux
 
@@ -37,9 +37,8 @@ def try_out(seen: Terminal, typed: Typed) -> None:
     seen.send(typed.keys.encode())
     shown = seen.until(*typed.shows)
     assert not [words for words in typed.hides if words in shown]
-    for _ in range(3):  # whatever is open is left, one after the other
-        seen.press("Escape")
-    seen.press("1")
+    seen.send(f"{3 * ESC}1".encode())  # whatever is open is left, one after the other
+    seen.until_gone(*(words for words in typed.shows if words != "mam board"))
     seen.until("mam board", JOB, "? keys  enter open")
 
 

@@ -28,6 +28,8 @@ def make_registry(
 
     def make(**given: Any) -> Registry:
         options: dict[str, Any] = {"clock": clock, "actor": "ann", "node": "host", **given}
+        if "slots" in given:
+            options["slots"] = lambda: given["slots"]
         registry = Registry(open_store(), **options)
         opened.append(registry)
         return registry

@@ -143,7 +143,7 @@ class TestBlocking:
         assert never[0].message == "it may not start before an unreadable moment"
 
     def test_agrees_with_the_registry(self, registry: Registry, place: Path) -> None:
-        registry.slots = {"g": 1}
+        registry._slots = lambda: {"g": 1}
         first = running(registry, group="g").job_id
         ids = [
             add(registry, "one", group="g"),

@@ -310,7 +310,8 @@ class TestActing:
         def register(**where: str) -> str:
             asked = {"prompt": "count", "agent": "codex", "agent_session": "tmux:c", **where}
             job_id = client.call("register_job", **asked)["job_id"]
-            return json.loads((project / ".mam" / "jobs" / f"{job_id}.json").read_text())["workdir"]
+            record = json.loads((project / ".mam" / "jobs" / f"{job_id}.json").read_text())
+            return str(record["workdir"])
 
         def refuse(where: str) -> str:
             return client.refused(

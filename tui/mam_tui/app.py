@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,9 +27,11 @@ from mam_tui.hints import first_hint
 from mam_tui.inflow import Inflow
 from mam_tui.link import Link
 from mam_tui.model import Order
+from mam_tui.own_settings import check
 from mam_tui.palette import in_our_order, palette
 from mam_tui.plain import usual_theme
 from mam_tui.screens.board import BoardScreen
+from mam_tui.settings_watch import SettingsWatch
 from mam_tui.status_line import Standing
 from mam_tui.strange_keys import what_of
 from mam_tui.views import VIEWS, Views
@@ -88,7 +90,7 @@ class Console(CarefulApp):
         make = bridge or partial(
             Bridge,
             desk.registry_path,
-            desk.config,
+            desk.config.copy(),  # which its duties renew by themselves
             config_path=desk.config_path,
             allow_network=desk.allow_network,
             read_only=desk.read_only,
@@ -100,6 +102,7 @@ class Console(CarefulApp):
         self.views = Views(self)
         self.link = Link(desk.clock)
         self.noticing = Noticing(self)
+        self.settings = SettingsWatch(self)
         self.set_keymap(dict(desk.keys))
 
     def on_mount(self) -> None:
@@ -129,8 +132,10 @@ class Console(CarefulApp):
         """Now what would have held it up."""
         garbage.set_aside()
         self.bridge.start()
+        self.settings.open()
 
     async def on_unmount(self) -> None:
+        self.settings.close()
         self.noticing.close()
         self.bridge.close()
         if self._has_travelled:
@@ -155,6 +160,19 @@ class Console(CarefulApp):
             return False
         self.theme = name
         return True
+
+    def go_by_settings(self, changed: Collection[str]) -> None:
+        """Those of ``mam.toml`` that were taken to pieces at the start; all others are asked for
+        when they are needed."""
+        self.desk.keys = check(self.desk.config)
+        self.set_keymap(dict(self.desk.keys))
+        self.noticing.go_by_settings()
+        said = self.desk.config.console
+        if "console.theme" in changed:
+            self.choose_theme(said.theme)
+        if "console.columns" in changed:
+            self.board.table.choose_columns(said.columns or ())
+        self.settle()
 
     # -- what arrives --------------------------------------------------------------------------
 

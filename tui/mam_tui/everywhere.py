@@ -162,6 +162,7 @@ class Everywhere:
 
     def _do_refresh(self) -> None:
         self._console.bridge.rescan()
+        self._console.settings.look_now()
 
     def _do_read_only(self) -> None:
         desk = self._console.desk

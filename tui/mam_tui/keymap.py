@@ -1,7 +1,8 @@
 """The operator's own keys: ``[keys]`` of ``mam.toml``, as ACTION = "key".
 
-Read once at the start. What cannot be (an action that there is not, a key that no terminal
-sends, one key for two actions) is a sentence with file and line, before anything is drawn.
+Read at the start, before anything is drawn, and when the file changes. What cannot be (an action
+that there is not, a key that no terminal sends, one key for two actions) is a sentence with file
+and line.
 """
 
 from __future__ import annotations

@@ -70,6 +70,16 @@ class Entry(NamedTuple):
     meaning: str
 
 
+class _Read(NamedTuple):
+    """All that the files, the environment and the flags say, and what was made of it."""
+
+    values: Mapping[KeyPath, Value]
+    files: tuple[str, ...]
+    notices: tuple[str, ...]
+    skills: tuple[str, ...]
+    made: dict[str, Any]
+
+
 class Config:
     """All settings; what nobody set is the default. Its tables are made when they are asked for."""
 
@@ -80,11 +90,33 @@ class Config:
         notices: tuple[str, ...] = (),
         skills: tuple[str, ...] = (),
     ) -> None:
-        self.values: Mapping[KeyPath, Value] = values or {}
-        self.files = files
-        self.notices = notices  #: what the operator should know about the choice of files
-        self.skills = skills  #: the project's own safety rules in words, for agents to read
-        self._made: dict[str, Any] = {}
+        self._read = _Read(values or {}, files, notices, skills, {})
+
+    @property
+    def values(self) -> Mapping[KeyPath, Value]:
+        return self._read.values
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return self._read.files
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the operator should know about the choice of files."""
+        return self._read.notices
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """The project's own safety rules in words, for agents to read."""
+        return self._read.skills
+
+    def copy(self) -> Config:
+        """For somebody who renews it without all others."""
+        return Config(*self._read[:4])
+
+    def renew(self, newer: Config) -> None:
+        """For all who hold these settings, in one step, whatever thread reads them meanwhile."""
+        self._read = newer._read
 
     # -- the tables ------------------------------------------------------------------------
 
@@ -245,11 +277,12 @@ class Config:
         return described(self)
 
     def _table(self, name: str) -> Any:
-        if name not in self._made:
+        said = self._read
+        if name not in said.made:
             from mam_core.config.tables import build
 
-            self._made[name] = build(name, self.values)
-        return self._made[name]
+            said.made[name] = build(name, said.values)
+        return said.made[name]
 
 
 def load(

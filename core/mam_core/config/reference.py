@@ -50,6 +50,21 @@ $ mam --config typo.toml list   # exits 1
 mam: …/typo.toml, line 2: defaults.timeot_sec is not known; did you mean timeout_sec?
 ```
 
+**While something runs.** The console and every other long-lived command (`mam work`, `watch`,
+`relay`) read the files again within a few seconds of a change; `^r` in the console does it at once.
+A file with a mistake, or one that is gone, leaves the settings as they were, and a sentence says
+so. What counts then:
+
+- in every such command: `[schedules]` and what they make jobs from, `[groups]` and their slots,
+  `[autoscale]`, `sweep_sec`;
+- in the console also `[templates]`, `[defaults]`, `[agents]`, `[notify]`, `[keys]`, `theme` and
+  `columns`.
+
+What needs a restart: `[store]`, `[broker]`, `[tmux]`; of the console `mouse` and `glyphs`; of a
+worker `[agents]`, `[needs]` and `[defaults]`, because it runs every job as it would have at its
+start (`mam stop`, which lets it finish, and `mam spawn`). Flags and the environment stay as they
+were.
+
 Paths are relative to the file that names them, and `~` is your home. Sizes are bytes or `"512M"`,
 `"8G"`. No password stands in a file of settings: it is read from a file of its own
 (`password_file`) or from the environment."""

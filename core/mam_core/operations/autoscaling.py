@@ -25,19 +25,23 @@ def autoscaling(
     registry_path: str, config: Config, *, allow_network: bool = False, gauge: Gauge | None = None
 ) -> AbstractContextManager[Duty]:
     """While the block lasts; what hinders it is a warning, and tried again."""
-    settings, eye = config.autoscale, gauge or Gauge()
+    eye = gauge or Gauge()
 
     def serve(registry: Registry, duty: Duty) -> None:
         check = _check(config, duty.stop)
-        scaler = Scaler(registry, settings, config.groups, eye.look, check)
+        scaler = Scaler(registry, config.autoscale, config.groups, eye.look, check)
         eye.look()  # what the first pass compares with
 
+        def once() -> None:
+            scaler.go_by(config.autoscale, config.groups)
+            scaler.once()
+
         def pause_sec() -> float:
-            return settings.every_sec * random.uniform(1 - SPREAD, 1)
+            return config.autoscale.every_sec * random.uniform(1 - SPREAD, 1)
 
         # Figures are those of a while: a pass at once would have none to go by.
         if not duty.stop.wait(pause_sec()):
-            duty.rounds(pause_sec, scaler.once, Once(_HINDERED))
+            duty.rounds(pause_sec, once, Once(_HINDERED))
         scaler.leave()
 
     return side_duty(
@@ -45,12 +49,11 @@ def autoscaling(
     )
 
 
-def _check(config: Config, stop: threading.Event) -> Check | None:
-    argv = config.autoscale.check
-    if argv is None:
-        return None
-
+def _check(config: Config, stop: threading.Event) -> Check:
     def check(group: str, slots: int) -> str:
+        argv = config.autoscale.check
+        if argv is None:
+            return ""
         return objection(argv, {"MAM_GROUP": group, "MAM_SLOTS": str(slots)}, stop)
 
     return check

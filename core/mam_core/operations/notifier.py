@@ -54,6 +54,10 @@ class Notifier:
         self._since: dict[_Name, float] = {}  #: new, and when it came
         self._called_at: float | None = None
 
+    def go_by(self, debounce_sec: float, least: Urgency) -> None:
+        """What the settings say now."""
+        self._debounce_sec, self._least = debounce_sec, least
+
     def update(self, needs: Iterable[Need], now: float, *, focused: bool) -> Call | None:
         """`now` may be any clock that does not jump. Whoever looks is not called, and has seen
         what there is."""

@@ -24,7 +24,7 @@ def on_duty(
     allow_network: bool = False,
 ) -> Iterator[LookAgain]:
     """While the block lasts the embedded broker runs, the outbox is drained, lost jobs are found,
-    and schedules register theirs.
+    and schedules register theirs. `config` is renewed when its files change.
 
     All of it begins at once, so that a command which lives for a second does its part. What is
     yielded makes one more pass of whatever may bring a job: the sweep and the schedules.
@@ -49,13 +49,14 @@ def on_duty(
 
     sweeps = sweeping(registry_path, config, allow_network=allow_network)
     scales = autoscaling(registry_path, config, allow_network=allow_network)
-    schedules = scheduling(registry_path, config, allow_network=allow_network)
+    schedules = scheduling(
+        registry_path, config, config_path=config_path, allow_network=allow_network
+    )
     with keep_broker(registry_path, config), sweeps as sweep, scales, schedules as schedule:
 
         def look_again(is_stopped: Callable[[], bool]) -> None:
             for duty in (sweep, schedule):
-                if duty is not None:
-                    duty.once_more(is_stopped)
+                duty.once_more(is_stopped)
 
         thread = threading.Thread(target=relay, name="mam-relay", daemon=True)
         thread.start()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from mam_core.audit import warn
@@ -12,6 +12,7 @@ from mam_core.config import Config
 from mam_core.errors import ConfigError, MamError, RegistryMissing
 from mam_core.fields import check_text, parse_moment
 from mam_core.near_names import did_you_mean
+from mam_core.operations.settings import Settings
 from mam_core.operations.side_duty import Duty, Once, side_duty
 from mam_core.pace import paced
 from mam_core.registration import checked
@@ -166,40 +167,47 @@ def _gates(registry: Registry) -> Gates:
 
 
 def scheduling(
-    registry_path: str, config: Config, *, allow_network: bool = False
-) -> AbstractContextManager[Duty | None]:
+    registry_path: str,
+    config: Config,
+    *,
+    config_path: str | None = None,
+    allow_network: bool = False,
+) -> AbstractContextManager[Duty]:
     """While the block lasts, schedules are run; what hinders one is a warning, and tried again.
 
-    None where there are no schedules.
+    Here is looked as well whether the files of the settings have changed: `config` is renewed.
     """
-    if not config.schedules:
-        return nullcontext()
+    settings = Settings(config, config_path)
     return side_duty(
         "mam-schedules",
         _HINDERED,
-        lambda registry, duty: _go_on(registry, config, duty),
+        lambda registry, duty: _go_on(registry, settings, duty),
         registry_path,
         config,
         allow_network=allow_network,
     )
 
 
-def _go_on(registry: Registry, config: Config, duty: Duty) -> None:
-    schedules = named(config)
-    troubles = {one.name: Once(f"schedule {one.name} is not run") for one in schedules}
+def _go_on(registry: Registry, settings: Settings, duty: Duty) -> None:
+    config = settings.config
+    troubles: dict[str, Once] = {}
     soonest = _SOONEST_SEC
 
     def look() -> None:
         nonlocal soonest
+        if words := settings.look().words():
+            warn(words)
         soonest = paced(LOOK_SEC)
-        for schedule in schedules:
+        for schedule in named(config):
+            name = schedule.name
+            trouble = troubles.setdefault(name, Once(f"schedule {name} is not run"))
             try:
                 at = _look(registry, config, schedule)
-                troubles[schedule.name].over()
+                trouble.over()
                 if at is not None:
                     soonest = min(soonest, at - registry.clock.now())
             except Exception as problem:  # whatever it is, the next look may not meet it
-                troubles[schedule.name].tell(problem)
+                trouble.tell(problem)
 
     duty.rounds(lambda: max(_SOONEST_SEC, soonest), look, Once(_HINDERED))
 

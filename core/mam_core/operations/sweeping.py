@@ -26,17 +26,16 @@ def sweeping(
     registry_path: str, config: Config, *, allow_network: bool = False
 ) -> AbstractContextManager[Duty]:
     """While the block lasts; what hinders it is a warning, and tried again."""
-    defaults = config.defaults
 
     def serve(registry: Registry, duty: Duty) -> None:
-        swept = Sweep(registry, grace_sec=defaults.grace_sec, is_stopped=duty.stop.is_set)
+        swept = Sweep(registry, grace_sec=config.defaults.grace_sec, is_stopped=duty.stop.is_set)
 
         def sweep() -> None:
             swept.once()
             cancel_abandoned(registry, registry_path)
 
         def pause_sec() -> float:
-            return defaults.sweep_sec * random.uniform(1 - SPREAD, 1 + SPREAD)
+            return config.defaults.sweep_sec * random.uniform(1 - SPREAD, 1 + SPREAD)
 
         duty.rounds(pause_sec, sweep, Once(_HINDERED))
 

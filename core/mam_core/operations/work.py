@@ -88,7 +88,9 @@ def work(
         defaults.output_max,
         Caps.of_settings(config),
     )
-    opened = partial(open_registry, registry_path, config=config, allow_network=allow_network)
+    # Slots and schedules follow the files; how a job is run stays as it was at the start.
+    renewed = config.copy()
+    opened = partial(open_registry, registry_path, config=renewed, allow_network=allow_network)
     screen = screen or Screen()
     profiles = partial(profile_of, config)
     hand = live.hand if live is not None else pane
@@ -101,7 +103,7 @@ def work(
         worker = Worker(plan, opened, profiles, screen, stops, counterparts(), placard)
     if warning := warning_of(None, config, registry_path):
         warn(warning)
-    duty = on_duty(registry_path, config, config_path=config_path, allow_network=allow_network)
+    duty = on_duty(registry_path, renewed, config_path=config_path, allow_network=allow_network)
     shown = Shown(agent_session, plan.agents, slots, lambda: worker.running)
     waits = until is Until.STOPPED
     try:

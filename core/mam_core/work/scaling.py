@@ -51,6 +51,10 @@ class Scaler:
         self._owner = f"{registry.node}:{os.getpid()}"
         self._keeps = False
 
+    def go_by(self, settings: AutoscaleSettings, groups: Mapping[str, GroupSettings]) -> None:
+        """What the settings say now."""
+        self._settings, self._groups = settings, groups
+
     def once(self) -> list[Act]:
         """What was decided; nothing when that is somebody else's business."""
         seen = self._look()

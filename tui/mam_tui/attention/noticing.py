@@ -32,9 +32,8 @@ class Noticing:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._needing = console.desk.needing
-        self._settings = console.desk.config.notify
         self._notifier: Notifier | None = None
-        self._command: NotifyCommand | None = None
+        self._commands: dict[tuple[str, ...], NotifyCommand] = {}  #: the settings may change
         self._timer: asyncio.TimerHandle | None = None
         self._seen = -1  #: the list that was looked at
         self._next_at = 0.0
@@ -48,8 +47,8 @@ class Noticing:
         """What still runs of the operator's program is ended."""
         self._is_over = True
         self._forget_timer()
-        if self._command is not None:
-            self._command.close()
+        for command in self._commands.values():
+            command.close()
 
     def changed(self) -> None:
         """Something arrived; whether it is another list is seen here."""
@@ -88,8 +87,17 @@ class Noticing:
             from mam_core.operations.attention import Urgency
             from mam_core.operations.notifier import Notifier
 
-            self._notifier = Notifier(self._settings.debounce_sec, Urgency(self._settings.min))
+            settings = self._console.desk.config.notify
+            self._notifier = Notifier(settings.debounce_sec, Urgency(settings.min))
         return self._notifier
+
+    def go_by_settings(self) -> None:
+        """They have changed."""
+        if self._notifier is not None:
+            from mam_core.operations.attention import Urgency
+
+            settings = self._console.desk.config.notify
+            self._notifier.go_by(settings.debounce_sec, Urgency(settings.min))
 
     # -- later ---------------------------------------------------------------------------------
 
@@ -116,7 +124,7 @@ class Noticing:
     def _tell(self, call: Call) -> None:
         from mam_core.operations.notify_terminal import terminal_words
 
-        settings = self._settings
+        settings = self._console.desk.config.notify
         words = terminal_words(
             call.text, bell=settings.bell, form=settings.terminal, environ=os.environ
         )
@@ -127,10 +135,12 @@ class Noticing:
             self._run(settings.command, call)
 
     def _run(self, argv: tuple[str, ...], call: Call) -> None:
-        if self._command is None:
+        if argv not in self._commands:
             from mam_core.operations.notify_command import NotifyCommand
 
             console = self._console
             warn = partial(console.notify, severity="warning", markup=False)
-            self._command = NotifyCommand(argv, lambda problem: later(console, warn, problem))
-        self._command.run(call)
+            self._commands[argv] = NotifyCommand(
+                argv, lambda problem: later(console, warn, problem)
+            )
+        self._commands[argv].run(call)
