@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,7 @@ from mam_core import codec
 from mam_core.audit_lines import (
     EVENTS,
     REPAIRED,
+    PublishedLines,
     append_lines,
     newest,
     numbered,
@@ -263,6 +264,11 @@ class AuditLog:
 
         self._search(job_id, collect)
         return told
+
+    def published(self, job_id: str, seqs: Collection[int]) -> dict[int, bytes]:
+        found = PublishedLines(seqs)
+        self._search(job_id, lambda raw: 1 if found.is_done(raw) else None)
+        return found.lines
 
     def logs(self) -> FolderLogs:
         from mam_core.replay.reading import FolderLogs

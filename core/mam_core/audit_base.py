@@ -6,7 +6,7 @@ folder a job (`audit.AuditLog`); a database keeps the same lines in tables of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -87,6 +87,12 @@ class Audit(Protocol):
 
     def published_since(self, job_id: str, seq: int) -> set[int]:
         """The numbers from `seq` on of events that a line says were published."""
+
+    def published(self, job_id: str, seqs: Collection[int]) -> dict[int, bytes]:
+        """The newest line that says so, for each of these events that has one.
+
+        Searched from the end, so that recent events are found at once in a long history.
+        """
 
     def logs(self) -> AbstractContextManager[Logs]:
         """All histories, to be read through."""

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from mam_core import codec
@@ -176,10 +176,36 @@ def published_seq(raw: bytes) -> int | None:
         return None
     try:
         line = json.loads(raw)
-        seq = line["seq"] if line["event"] == "published" else None
+        if line["event"] != "published":
+            return None
+        if "seq" not in line:  # the original's, whose payload may be the text that was sent
+            line = line["payload"]
+            line = json.loads(line) if isinstance(line, str) else line
+        seq = line["seq"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return seq if isinstance(seq, int) else None
+
+
+class PublishedLines:
+    """Collects the lines of some published events from a history that is read backwards."""
+
+    def __init__(self, seqs: Collection[int]) -> None:
+        self.lines: dict[int, bytes] = {}
+        self._wanted = frozenset(seqs)
+        self._lowest = min(self._wanted, default=0)
+
+    def is_done(self, raw: bytes) -> bool:
+        """Take one more line; True when none of the older ones can be wanted.
+
+        A relay goes by the numbers: before a lower one there is no wanted one.
+        """
+        number = published_seq(raw)
+        if number is None:
+            return False
+        if number in self._wanted:
+            self.lines.setdefault(number, raw)
+        return number < self._lowest or len(self.lines) == len(self._wanted)
 
 
 def same_line(raw: bytes, line: dict[str, Any]) -> int | None:

@@ -328,7 +328,8 @@ class TestTroubleWithTheBroker:
             hand.publish(ear, job_id, "started")
             listener.hears_all(job_id, 1)
             hand.taken(hand.post(job_id, "progress", "progress"))  # nobody sent these
-            last = Event(job_id, 1, 4, "progress", "")  # by a message, and by nothing else
+            number = station.registry.next_seq(job_id)  # by a message, and by nothing else
+            last = Event(job_id, 1, number, "progress", "")
             send(ear, topic_of(job_id), last.encode(None))
             # They are there to be found, both: now they are not waited for any longer.
             monkeypatch.setattr(sequence, "PATIENCE_SEC", 0.1)
@@ -355,10 +356,11 @@ class TestForeigners:
             station.registry.finish(
                 job.job_id, Status.ERROR, attempt=job.attempt, reason=Reason.EXIT
             )
+        station.registry.next_seq(job.job_id)  # the second event is a foreign publisher's
         topic, record = topic_of(job.job_id), station.path / f"{job.job_id}.json"
         before = record.read_bytes()
         names = sorted(path.name for path in station.path.glob("*.json"))
-        old = Event(job.job_id, 1, 1, "started", "").encode(token)
+        old = Event(job.job_id, 1, 1, "started", "", "number 1").encode(token)
         with station.listening(rescan_sec=NEVER) as listener:
             listener.is_up()
             send(ear, topic, Event(job.job_id, 1, 2, "completed", "").encode(None))
@@ -413,6 +415,39 @@ class TestForeigners:
             assert len(listener.notices(NoticeKind.DROPPED)) < 500
             assert any("more messages" in one.text for one in listener.notices())
 
+    def test_the_registry_wins_over_a_foreign_event_of_the_same_number(
+        self, station: Station, hand: Hand, ear: Ear
+    ) -> None:
+        """The foreign one comes first, while the number is issued and its event is on the way."""
+        job_id = add(station.registry)
+        with station.listening(rescan_sec=NEVER) as listener:
+            listener.is_up()
+            posts = hand.post(job_id, "progress")
+            foreign = Event(job_id, 1, 1, "completed", "", "a foreign one").encode(None)
+            send(ear, topic_of(job_id), foreign)
+            said = listener.hears(NoticeKind.DROPPED)
+            assert "differs from the registry" in said.text
+            send(ear, topic_of(job_id), posts[0].payload)
+            hand.taken(posts)
+            listener.hears_all(job_id, 1)
+            send(ear, topic_of(job_id), foreign)
+            listener.hears(NoticeKind.DROPPED)
+            assert [one.event.detail for one in listener.events()] == ["number 1"]
+            assert listener.feed.state.dropped[Drop.CONFLICT] == 2
+
+    def test_a_foreign_event_does_not_use_up_a_number_to_come(
+        self, station: Station, hand: Hand, ear: Ear
+    ) -> None:
+        job_id = add(station.registry)
+        with station.listening(rescan_sec=NEVER) as listener:
+            listener.is_up()
+            send(ear, topic_of(job_id), Event(job_id, 1, 1, "completed", "").encode(None))
+            said = listener.hears(NoticeKind.DROPPED)
+            assert "number not issued" in said.text
+            hand.publish(ear, job_id, "progress")
+            listener.hears_all(job_id, 1)
+            assert [one.event.detail for one in listener.events()] == ["number 1"]
+
     def test_gaps_reorders_and_repeats_of_a_foreign_publisher_are_noticed(
         self, station: Station, ear: Ear
     ) -> None:
@@ -421,7 +456,11 @@ class TestForeigners:
         with station.listening(rescan_sec=NEVER) as listener:
             listener.is_up()
             for seq in (1, 3, 2, 3):
+                while station.registry.get(job_id).last_seq < seq:
+                    station.registry.next_seq(job_id)
                 send(ear, topic_of(job_id), Event(job_id, 1, seq, "progress", "").encode(None))
+                if seq == 3:  # it waits for the second, until that is given up
+                    listener.until(lambda: 3 in listener.seqs(job_id), "the third")
             listener.until(lambda: listener.notices(NoticeKind.REPEAT), "the repeat")
             assert sorted(listener.seqs(job_id)) == [1, 2, 3]
             assert len(listener.notices(NoticeKind.GAP)) == 1
@@ -434,7 +473,8 @@ class TestForeigners:
         job_id = add(station.registry)
         port, login = address(str(station.path)).port, credentials(str(station.path), Role.OPERATOR)
         where = ["-h", "127.0.0.1", "-p", str(port), "-u", login.username, "-P", login.password]
-        payload = Event(job_id, 1, 1, "progress", "", "별…").encode(None).decode()
+        number = station.registry.next_seq(job_id)
+        payload = Event(job_id, 1, number, "progress", "", "별…").encode(None).decode()
         stranger = Event("stranger", 1, 1, "started", "").encode(None).decode()
         with station.listening(rescan_sec=NEVER) as listener:
             listener.is_up()

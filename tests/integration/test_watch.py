@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from mam_core.events.embedded import Role
+from mam_core.events.embedded import Role, credentials
 from mam_core.events.event import MAX_EVENT_BYTES
 from mam_core.events.feed import Feed
 from mam_core.leases import LeaseTerms
 from mam_core.records import Status
 from mam_core.wiring import embedded_broker, open_feed
-from tests.support.brokers import nothing_left
+from tests.support.brokers import Ear, nothing_left
 from tests.support.feeds import Listener
 from tests.support.jobs import LABEL
 from tests.support.patience import PATIENCE_SEC, eventually
@@ -173,10 +173,10 @@ class TestTheExitTellsHowItWent:
         """G16: what an event says about its time is shown and not counted with."""
         job_id = site.register(timeout_sec=600, idle_timeout_sec=500)
         with site.watching(job_id) as watched:
-            for seq, at in enumerate(["1970-01-01T00:00:00Z", "2999-12-31T23:59:59Z", ""], 1):
-                site.send(topic_of(job_id), said(job_id, seq, "progress", timestamp=at))
+            for at in ("1970-01-01T00:00:00Z", "2999-12-31T23:59:59Z", ""):
+                site.say(job_id, "progress", timestamp=at)
             watched.until(lambda: len(watched.out) == 3, "all three")
-            site.send(topic_of(job_id), said(job_id, 4, "completed", timestamp="yesterday at 3"))
+            site.say(job_id, "completed", timestamp="yesterday at 3")
             assert watched.code() == 0
         stamps = [line.split()[0] for line in watched.out]
         assert stamps[:2] == ["1970-01-01T00:00:00Z", "2999-12-31T23:59:59Z"]
@@ -238,7 +238,7 @@ class TestTheRegistryIsTheTruth:
         nats.registry.retry(job_id)
         nats.registry.claim(LABEL)
         with nats.watching(job_id) as watched:
-            nats.send(topic_of(job_id), said(job_id, 1, "error", attempt=1))
+            nats.say(job_id, "error", attempt=1)
             watched.until(lambda: watched.out, "it is shown")
             threading.Event().wait(1.5)
             assert watched.process.poll() is None
@@ -384,10 +384,46 @@ class TestStrangers:
         assert not (site.path / "nobody99.json").exists()
         assert "\x1b" not in "".join(watched.err)
 
+    def test_a_completed_that_the_registry_never_issued_ends_nothing(self, site: Site) -> None:
+        """A job without a token; the number is then given to the real event, which is shown."""
+        job_id = site.register()
+        with site.watching(job_id) as watched:
+            site.say(job_id, "completed", seq=1, detail="forged")
+            watched.until(lambda: watched.says("(number not issued)"), "it is said")
+            site.publish(job_id, "completed", detail="earned")
+            assert watched.code() == 0
+        assert [line.split()[2:] for line in watched.out] == [["seq=1", "completed", "earned"]]
+        assert watched.says(f"job {job_id}: completed; 1 event, 1 dropped")
+
+    def test_a_thousand_forged_and_repeated_messages_change_nothing(self, nats: Site) -> None:
+        """No end, and no line of an event that the registry does not have."""
+        job_id = nats.register()
+        with nats.watching(job_id) as watched:
+            nats.publish(job_id, *["progress"] * 5, detail="mine")
+            watched.until(lambda: len(watched.out) == 5, "the real ones")
+            true = eventually(
+                lambda: len(found := nats.audit(job_id, "published")) == 5 and found, "all sent"
+            )
+            with Ear(nats.port, credentials(str(nats.path), Role.AGENT)) as ear:
+                for number in range(1_000):
+                    seq = number % 10 + 1  # the first five are issued
+                    event = ("completed", "error", "cancelled", "state")[number % 4]
+                    payload = said(job_id, seq, event, detail="forged", attempt=number % 3)
+                    if number % 7 == 0:
+                        payload = json.dumps(true[number % 5]["payload"]).encode()
+                    ear.client.publish(topic_of(job_id), payload, qos=1)
+                ear.publish(topic_of(job_id), "the last of them")
+            nats.publish(job_id, "progress", "completed", detail="mine")
+            assert watched.code() == 0
+        assert watched.seqs() == [1, 2, 3, 4, 5, 6, 7]
+        assert all(line.endswith(" mine") for line in watched.out)
+        assert watched.says("differs from the registry")
+        assert len(watched.err) < 40
+
     def test_an_oversized_message_is_dropped(self, site: Site) -> None:
         job_id = site.register()
         with site.watching(job_id) as watched:
-            site.send(topic_of(job_id), said(job_id, 1, "log", detail="x" * MAX_EVENT_BYTES))
+            site.say(job_id, "log", seq=1, detail="x" * MAX_EVENT_BYTES)
             site.publish(job_id, "completed")
             assert watched.code() == 0
         assert watched.seqs() == [1]
@@ -411,10 +447,14 @@ class TestStrangers:
         """G20: 1, 3, 2, 3"""
         job_id = site.register()
         with site.watching(job_id) as watched:
-            for seq in (1, 3, 2, 3):
-                site.send(topic_of(job_id), said(job_id, seq, "progress"))
+            site.say(job_id, "progress")
+            site.registry.next_seq(job_id)
+            site.say(job_id, "progress")
+            watched.until(lambda: watched.says("did not come"), "the gap")
+            site.say(job_id, "progress", seq=2)
+            site.say(job_id, "progress", seq=3)
             watched.until(lambda: watched.says("(repeated)"), "the repeat")
-            site.send(topic_of(job_id), said(job_id, 4, "completed"))
+            site.say(job_id, "completed")
             assert watched.code() == 0
         assert watched.seqs() == [1, 3, 2, 4]
         assert watched.says("did not come")
@@ -425,8 +465,8 @@ class TestStrangers:
         job_id = site.register()
         site.registry.claim(LABEL)
         with site.watching(job_id) as watched:
-            site.send(topic_of(job_id), said(job_id, 1, "started"))
-            site.send(topic_of(job_id), said(job_id, 2, "error", detail="it broke"))
+            site.say(job_id, "started")
+            site.say(job_id, "error", detail="it broke")
             assert watched.code() == 1
         assert watched.says("by its event; its record still says running")
         assert site.job(job_id).status is Status.RUNNING

@@ -104,13 +104,13 @@ def shout(site: Site, job_id: str) -> int:
     with Ear(site.port, credentials(str(site.path), Role.AGENT)) as ear:
         for text in HOSTILE:
             for where in ("detail", "timestamp"):
-                seq += 1
+                seq = site.registry.next_seq(job_id)
                 send(**{where: text, "data": {text: text}})
             for where in ("event", "job_id", "seq"):
                 send(**{where: text})
             raw = text.encode("utf-8", "surrogatepass")
             ear.client.publish(topic, raw, qos=1).wait_for_publish(PATIENCE_SEC)
-        seq += 1
+        seq = site.registry.next_seq(job_id)
         send(detail="x" * LONG)
     (site.path / f"{CLEAR.replace('/', '')}.json").write_text(CLEAR)
     return seq

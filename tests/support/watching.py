@@ -242,6 +242,11 @@ class Site:
         )
         assert done.returncode == 0, done.stderr
 
+    def say(self, job_id: str, event: str, seq: int | None = None, **more: Any) -> None:
+        """As a publisher without our code does: it takes a number from the registry, and sends."""
+        seq = self.registry.next_seq(job_id) if seq is None else seq
+        self.send(f"python/mqtt/jobs/{job_id}/events", said(job_id, seq, event, **more))
+
 
 def said(job_id: str, seq: int, event: str, **more: Any) -> bytes:
     """An event as somebody without our code would write it."""

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mam_core.events.event import MAX_EVENT_BYTES, Drop, Event, EventName, Message
+from mam_core.events.event import MAX_EVENT_BYTES, Drop, Event, EventName, Message, parse
 from mam_core.events.inbox import Dropped, Inbox
 from mam_core.events.numbers import MAX_RANGES, Numbers
 from mam_core.records import Job, Status
@@ -19,7 +19,9 @@ TOKEN = "the-token-of-this-job"
 
 def a_job(job_id: str = "open1", **fields: Any) -> Job:
     prefix = f"python/mqtt/jobs/{job_id}"
-    return Job(job_id, Status.RUNNING, **{"topic_prefix": prefix, "attempt": 1, **fields})
+    return Job(
+        job_id, Status.RUNNING, **{"topic_prefix": prefix, "attempt": 1, "last_seq": 5, **fields}
+    )
 
 
 class Office:
@@ -28,6 +30,7 @@ class Office:
     def __init__(self, *jobs: Job, **more: Any) -> None:
         self.jobs = {job.job_id: job for job in jobs}
         self.asked: list[str] = []
+        self.kept: dict[tuple[str, int], Message] = {}  #: what the registry has, as far as it has
         self.inbox = Inbox(self._lookup, **more)
 
     def _lookup(self, job_id: str) -> Job | None:
@@ -45,7 +48,10 @@ class Office:
     ) -> Message | Dropped:
         event = Event(job_id, more.pop("attempt", 1), seq, EventName.PROGRESS, "", **more)
         topic = topic or f"python/mqtt/jobs/{job_id}/events"
-        return self.inbox.take(topic, event.encode(token))
+        answer = self.inbox.judge(topic, event.encode(token))
+        if isinstance(answer, Dropped):
+            return answer
+        return self.inbox.believe(answer, self.jobs[job_id], self.kept.get((job_id, seq)))
 
 
 def drop_of(answer: Message | Dropped) -> Drop:
@@ -68,10 +74,10 @@ def test_rubbish_is_counted_under_its_name_and_no_record_is_asked_for() -> None:
     """G15"""
     office = Office(a_job())
     topic = "python/mqtt/jobs/open1/events"
-    assert drop_of(office.inbox.take(topic, b"x" * (MAX_EVENT_BYTES + 1))) is Drop.OVERSIZED
-    assert drop_of(office.inbox.take(topic, b"\xff")) is Drop.NOT_JSON
-    assert drop_of(office.inbox.take(topic, b'{"schema_version": 2}')) is Drop.OTHER_SCHEMA
-    assert drop_of(office.inbox.take(topic, b'{"schema_version": 1}')) is Drop.MALFORMED
+    assert drop_of(office.inbox.judge(topic, b"x" * (MAX_EVENT_BYTES + 1))) is Drop.OVERSIZED
+    assert drop_of(office.inbox.judge(topic, b"\xff")) is Drop.NOT_JSON
+    assert drop_of(office.inbox.judge(topic, b'{"schema_version": 2}')) is Drop.OTHER_SCHEMA
+    assert drop_of(office.inbox.judge(topic, b'{"schema_version": 1}')) is Drop.MALFORMED
     assert office.asked == []
     assert sum(office.inbox.dropped.values()) == 4
 
@@ -100,7 +106,7 @@ def test_an_event_on_the_topic_of_another_job_is_dropped(topic: str) -> None:
     """A12: where a broker lets each agent write to its own topic only, this keeps them apart."""
     office = Office(a_job(), a_job("open2"))
     event = Event("open1", 1, 1, "started", "").encode(None)
-    assert drop_of(office.inbox.take(topic, event)) is Drop.MISPLACED
+    assert drop_of(office.inbox.judge(topic, event)) is Drop.MISPLACED
 
 
 def test_a_changed_prefix_is_obeyed() -> None:
@@ -121,7 +127,7 @@ def test_a_job_with_a_token_believes_only_those_who_know_it() -> None:
 
 def test_a_forger_does_not_use_up_the_numbers_of_the_true_sender() -> None:
     """K3"""
-    office = Office(a_job("shut1", auth_token=TOKEN))
+    office = Office(a_job("shut1", auth_token=TOKEN, last_seq=200))
     for seq in range(1, 200):
         office.send(seq, "shut1", token="guessed")
     assert isinstance(office.send(1, "shut1", token=TOKEN), Message)
@@ -152,6 +158,27 @@ def test_a_repeat_is_dropped_each_time_it_comes() -> None:
     assert drop_of(office.send(1)) is Drop.REPLAYED
     assert drop_of(office.send(1, detail="with other words")) is Drop.REPLAYED
     assert office.inbox.dropped[Drop.REPLAYED] == 2
+
+
+def test_a_number_that_the_registry_never_issued_is_dropped() -> None:
+    office = Office(a_job(last_seq=2))
+    assert drop_of(office.send(3)) is Drop.UNISSUED
+    assert drop_of(office.send(0)) is Drop.UNISSUED
+    assert isinstance(office.send(2), Message)
+    office.jobs["open1"] = a_job(last_seq=3)
+    assert isinstance(office.send(3), Message)
+
+
+def test_what_the_registry_has_under_a_number_wins() -> None:
+    """Whoever comes first: a foreign event does not use the number up."""
+    office = Office(a_job())
+    office.kept["open1", 1] = parse(
+        Event("open1", 1, 1, EventName.PROGRESS, "", detail="the true one").encode(None)
+    )
+    assert drop_of(office.send(1, detail="another one")) is Drop.CONFLICT
+    assert isinstance(office.send(1, detail="the true one"), Message)
+    assert drop_of(office.send(1, detail="the true one")) is Drop.REPLAYED
+    assert drop_of(office.send(1, detail="another one")) is Drop.CONFLICT
 
 
 def test_events_out_of_order_are_each_news_once() -> None:
@@ -196,6 +223,7 @@ def test_a_record_that_begins_anew_brings_its_numbers_again() -> None:
         office.send(seq)
     office.inbox.recorded(a_job(last_seq=5))
     office.inbox.recorded(a_job(last_seq=0))
+    office.jobs["open1"] = a_job(last_seq=1)
     assert isinstance(office.send(1), Message)
     assert drop_of(office.send(1)) is Drop.REPLAYED
 
@@ -227,8 +255,8 @@ def test_events_from_before_we_began_are_not_missing_but_heard_when_they_come() 
 
 
 def test_a_job_that_has_told_nothing_costs_nothing() -> None:
-    office = Office(a_job())
-    office.inbox.recorded(a_job())
+    office = Office(a_job(last_seq=0))
+    office.inbox.recorded(a_job(last_seq=0))
     assert office.inbox.missing("open1", 0, 10) == []
     assert not office.inbox._rows
 
@@ -241,7 +269,8 @@ def test_a_job_that_is_gone_is_forgotten() -> None:
 
 
 def test_wild_numbers_of_a_stranger_take_no_memory() -> None:
-    office = Office(a_job())
+    """Where the record has issued so many, and the registry has none of them."""
+    office = Office(a_job(last_seq=2**53))
     dice = random.Random(4)
     for _ in range(20_000):
         office.send(dice.randrange(2**53))

@@ -57,6 +57,8 @@ class Drop(StrEnum):
     MISPLACED = "wrong topic"  #: it tells of another job than the one whose topic it came on
     UNSIGNED = "unsigned"
     FORGED = "wrong signature"
+    UNISSUED = "number not issued"  #: the record has never given out its number
+    CONFLICT = "differs from the registry"  #: the registry has this number with other content
     REPLAYED = "repeated"
 
 

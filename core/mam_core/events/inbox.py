@@ -1,10 +1,11 @@
 """The inbox: which messages are believed, and which numbers of a job's events have come.
 
 Whatever arrives is foreign. It is believed when it is an event, of a job that
-we know, on that job's own topic, signed where the job has a token, and not told
-before. All else is counted and dropped; nothing here ever makes or changes a
-record. A job numbers its events across attempts, so an event's number says
-whether it is a repeat, and which ones before it are missing.
+we know, on that job's own topic, signed where the job has a token, with a number
+that the record has issued and the content that the registry has under it, and
+not told before. All else is counted and dropped; nothing here ever makes or
+changes a record. A job numbers its events across attempts, so an event's number
+says whether it is a repeat, and which ones before it are missing.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ class _Row:
 
 
 class Inbox:
-    """Takes messages, answers with those that are news.
+    """Takes messages, answers with those that are news, in two steps.
 
-    `lookup` reads a job's record. `begin` says, when a job's first event comes,
-    up to which number its events are older than we are; `history` which of a
-    signed job's events had been told before we began, so that a recorded
-    message cannot be played to a listener who is new. A job without a token
-    has no such protection: anybody can speak for it.
+    `judge` needs the record alone; `believe` needs the registry's copy of the event, which the
+    caller reads for many messages at once. `lookup` reads a job's record. `begin` says, when a
+    job's first event comes, up to which number its events are older than we are; `history`
+    which of a signed job's events had been told before we began, so that a recorded message
+    cannot be played to a listener who is new.
     """
 
     def __init__(
@@ -66,9 +67,26 @@ class Inbox:
         self._gone: dict[str, _Row] = {}  #: of jobs without a record: they may come back
         self.dropped: Counter[Drop] = Counter()
 
-    def take(self, topic: str, payload: bytes) -> Message | Dropped:
-        """The message, when it is one and is news."""
-        answer = self._judge(topic, payload)
+    def judge(self, topic: str, payload: bytes) -> Message | Dropped:
+        """The message, when the job's record does not contradict it."""
+        return self._counted(self._judge(topic, payload))
+
+    def believe(self, message: Message, job: Job, kept: Message | None) -> Message | Dropped:
+        """The message, when it is news; `kept` is what the registry has under its number.
+
+        It has nothing where another program took the number and publishes by itself.
+        """
+        return self._counted(self._believe(message, job, kept))
+
+    def is_newest(self, message: Message, job: Job) -> bool:
+        """No event of this number or a later one has come, nor happened before we began."""
+        row = self._row(job)
+        return message.event.seq > max(row.start, row.came.highest)
+
+    def has_come(self, message: Message, job: Job) -> bool:
+        return message.event.seq in self._row(job).came
+
+    def _counted(self, answer: Message | Dropped) -> Message | Dropped:
         if isinstance(answer, Dropped) and not answer.expected:
             self.dropped[answer.drop] += 1
         return answer
@@ -90,11 +108,21 @@ class Inbox:
             if message.is_signed():
                 return Dropped(Drop.FORGED, job_id, "its signature is not the job's")
             return Dropped(Drop.UNSIGNED, job_id, "it is not signed, and the job has a token")
+        if not 0 < event.seq <= job.last_seq:
+            why = f"it says event {event.seq}, and the registry has issued {job.last_seq}"
+            return Dropped(Drop.UNISSUED, job_id, why)
+        return message
+
+    def _believe(self, message: Message, job: Job, kept: Message | None) -> Message | Dropped:
+        job_id, seq = job.job_id, message.event.seq
         row = self._row(job)
-        if row.came.add(event.seq):
+        if kept is not None and kept.content != message.content:
+            why = f"the registry has another event {seq}"
+            return Dropped(Drop.CONFLICT, job_id, why)
+        if row.came.add(seq):
             return message
-        expected = row.filled is not None and event.seq in row.filled
-        return Dropped(Drop.REPLAYED, job_id, f"event {event.seq} was told before", expected)
+        expected = row.filled is not None and seq in row.filled
+        return Dropped(Drop.REPLAYED, job_id, f"event {seq} was told before", expected)
 
     # -- what the registry says ------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from mam_core.clock import fine_stamp, parse_stamp
 from mam_core.errors import MamError
 from mam_core.events import missed
 from mam_core.events.drops import DropNotices
+from mam_core.events.event import Message
 from mam_core.events.inbox import Dropped, Inbox
 from mam_core.events.items import Item, JobChanged, Notice, NoticeKind, Origin
 from mam_core.events.public_brokers import public_warning
@@ -30,6 +31,8 @@ from mam_core.summaries import Unreadable
 _SLICE = 64
 #: An editor empties a file before it writes: what cannot be read is looked at a second time.
 _SECOND_LOOK_SEC = 0.1
+#: Looking for what the registry has under old numbers may take this share of the time.
+_OLD_SHARE = 0.05
 #: Records are dated in whole seconds.
 _GRAIN_SEC = 2.0
 
@@ -51,6 +54,7 @@ class Merge:
         self._read: dict[str, Seen] = {}  #: in this pass, for messages
         self._parted: list[Item] = []  #: of jobs that turned out to be gone in this pass
         self._began, self._began_at = time.time(), time.monotonic()
+        self._rested_at = 0.0  #: when old numbers may be looked for again
         self.heard = 0
         self.trouble: Exception | None = None  #: why the last `work` could not read everything
 
@@ -69,17 +73,27 @@ class Merge:
         """Messages: the event first, then the record that it changed."""
         items: list[Item] = []
         self._read = {}
+        judged: list[tuple[Message, Job, float]] = []
         for topic, payload, at in arrived:
-            answer = self.inbox.take(topic, payload)
+            answer = self.inbox.judge(topic, payload)
             items += self._parted
             self._parted = []
             if isinstance(answer, Dropped):
-                if not answer.expected:
-                    items += self._drops.of(answer, at)
+                items += self._dropped(answer, at)
                 continue
-            self.heard += 1
             job = self._read[answer.event.job_id].readable
             assert job is not None
+            judged.append((answer, job, at))
+        kept = self._kept_of(judged)
+        for message, job, at in judged:
+            event = message.event
+            if (event.job_id, event.seq) not in kept:
+                continue  # what the registry has of it is told, if it is still to be told
+            answer = self.inbox.believe(message, job, kept[event.job_id, event.seq])
+            if isinstance(answer, Dropped):
+                items += self._dropped(answer, at)
+                continue
+            self.heard += 1
             items += self.sequence.arrived(answer, job, at)
         read, self._read = self._read, {}
         return items + self._tell(read.values(), Origin.BROKER, time.monotonic())
@@ -131,6 +145,40 @@ class Merge:
         return min((due for due in times if due is not None), default=None)
 
     # -- inside ----------------------------------------------------------------------------
+
+    def _dropped(self, dropped: Dropped, at: float) -> list[Notice]:
+        return [] if dropped.expected else self._drops.of(dropped, at)
+
+    def _kept_of(
+        self, judged: Iterable[tuple[Message, Job, float]]
+    ) -> dict[tuple[str, int], Message | None]:
+        """What the registry has under the numbers of these messages; None: nothing.
+
+        The newest stand at the end of its log. An old one may take a look through all of it,
+        which whoever sends such again and again must not be able to ask for all the time: while
+        that rests, a number that has come is a repeat, and any other is left out.
+        """
+        began = time.monotonic()
+        is_rested = began >= self._rested_at
+        kept: dict[tuple[str, int], Message | None] = {}
+        wanted: dict[str, set[int]] = {}
+        has_old = False
+        for message, job, _ in judged:
+            place = job.job_id, message.event.seq
+            if not self.inbox.is_newest(message, job):
+                has_old = True
+                if not is_rested:
+                    if self.inbox.has_come(message, job):
+                        kept[place] = None
+                    continue
+            kept[place] = None
+            wanted.setdefault(job.job_id, set()).add(message.event.seq)
+        for job_id, messages in missed.find(self._store, wanted).items():
+            kept |= {(job_id, one.event.seq): one for one in messages}
+        if has_old and is_rested:
+            now = time.monotonic()
+            self._rested_at = now + (now - began) / _OLD_SHARE
+        return kept
 
     def _tell(self, seen: Iterable[Seen], origin: Origin, at: float) -> list[Item]:
         """Records that were read: the events that they show first, then those that are news."""

@@ -1,14 +1,15 @@
-"""Events that no message brought, read from where the registry keeps them.
+"""Events read from where the registry keeps them: what no message brought, and what one claims.
 
 From the moment that an event is numbered it stands in the outbox; once a broker
 has taken it, and before it leaves the outbox, it stands in the audit log. So
-the outbox is read first: what has left it by then is in the log.
+what is not in the log is looked for in the outbox, and what has left it by then
+is in the log now.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -27,17 +28,17 @@ _PUBLISHED = b'"published"'
 
 def find(store: Store, wanted: Mapping[str, Iterable[int]]) -> dict[str, list[Message]]:
     """Those of the wanted events that there are, by job, in order."""
-    left = {job_id: set(seqs) for job_id, seqs in wanted.items()}
-    found: dict[str, dict[int, Message]] = {job_id: {} for job_id in wanted}
-    for job_id, message in _in_outbox(store, left):
-        found[job_id].setdefault(message.event.seq, message)
-    for job_id, seqs in left.items():
-        seqs -= found[job_id].keys()
-        if seqs:
-            for message, _ in published(store, job_id):
-                if message.event.seq in seqs:
-                    found[job_id].setdefault(message.event.seq, message)
-    return {job_id: [got[seq] for seq in sorted(got)] for job_id, got in found.items() if got}
+    found: dict[str, list[Message]] = {}
+    for job_id, seqs in wanted.items():
+        left = set(seqs)
+        got: dict[int, Message] = {}
+        for look in (_in_log, _in_outbox, _in_log):
+            if left:
+                got |= look(store, job_id, left)
+                left -= got.keys()
+        if got:
+            found[job_id] = [got[seq] for seq in sorted(got)]
+    return found
 
 
 def find_after(store: Store, past: Mapping[str, int], since: str = "") -> dict[str, list[Message]]:
@@ -55,11 +56,24 @@ def find_after(store: Store, past: Mapping[str, int], since: str = "") -> dict[s
     return {job_id: [got[seq] for seq in sorted(got)] for job_id, got in found.items() if got}
 
 
-def _in_outbox(store: Store, wanted: Mapping[str, set[int]]) -> Iterator[tuple[str, Message]]:
-    past = {job_id: min(seqs) - 1 for job_id, seqs in wanted.items()}
-    for job_id, message in posted(store, past):
-        if message.event.seq in wanted[job_id]:
-            yield job_id, message
+def _in_log(store: Store, job_id: str, seqs: Collection[int]) -> dict[int, Message]:
+    found: dict[int, Message] = {}
+    with suppress(OSError, MamError):
+        for seq, raw in store.audit.published(job_id, seqs).items():
+            message = _message(_payload(json.loads(raw).get("payload")), job_id)
+            if message is not None and message.event.seq == seq:
+                found[seq] = message
+    return found
+
+
+def _in_outbox(store: Store, job_id: str, seqs: Collection[int]) -> dict[int, Message]:
+    found: dict[int, Message] = {}
+    with suppress(OSError, MamError):
+        for post in store.outbox.named(job_id, sorted(seqs)):
+            message = _message(post.payload, job_id)
+            if message is not None and message.event.seq == post.seq:
+                found[post.seq] = message
+    return found
 
 
 def posted(store: Store, past: Mapping[str, int]) -> Iterator[tuple[str, Message]]:

@@ -217,6 +217,9 @@ class Outbox(Protocol):
     def holds(self, job_id: str, seq: int) -> bool:
         """No broker has taken this event yet."""
 
+    def named(self, job_id: str, seqs: Iterable[int]) -> list[Post]:
+        """These events of a job, as far as they are here."""
+
     def set_aside(self, post: Post, why: str) -> None:
         """No broker will ever take it; it is kept for a person to look at."""
 

@@ -92,6 +92,12 @@ class FilesOutbox:
         with self._opened() as folder:
             return folder is not None and (folder.has(name) or folder.has(name + BAD))
 
+    def named(self, job_id: str, seqs: Iterable[int]) -> list[Post]:
+        names = [file_name(seq, check_job_id(job_id)) for seq in seqs]
+        with self._opened() as folder:
+            found = [] if folder is None else [self._read(folder, name) for name in names]
+        return [post for post in found if post is not None]
+
     def done(self, posts: Iterable[Post]) -> None:
         with self._opened() as folder:
             if folder is not None:

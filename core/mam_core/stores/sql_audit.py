@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from mam_core import codec
 from mam_core.audit import warn
 from mam_core.audit_base import Piece
-from mam_core.audit_lines import date_of, latest_date, published_seq
+from mam_core.audit_lines import PublishedLines, date_of, latest_date, published_seq
 from mam_core.errors import MamError, RegistryMissing
 from mam_core.records import Job, check_job_id
 from mam_core.stores.sql_base import Database, Row, Statement
@@ -186,6 +186,13 @@ class SqlAudit:
                 break
             told.add(number)
         return told
+
+    def published(self, job_id: str, seqs: Collection[int]) -> dict[int, bytes]:
+        found = PublishedLines(seqs)
+        for row in self._backwards(job_id):
+            if found.is_done(bytes(row[2])):
+                break
+        return found.lines
 
     @contextmanager
     def logs(self) -> Iterator[SqlLogs]:

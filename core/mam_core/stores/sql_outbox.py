@@ -62,6 +62,10 @@ class SqlOutbox:
     def holds(self, job_id: str, seq: int) -> bool:
         return bool(self._ask("holds_post", seq=seq, job_id=check_job_id(job_id)))
 
+    def named(self, job_id: str, seqs: Iterable[int]) -> list[Post]:
+        found = [self._read(seq, check_job_id(job_id)) for seq in seqs]
+        return [post for post in found if post is not None]
+
     def set_aside(self, post: Post, why: str) -> None:
         self._set_aside(post.seq, post.job_id, why)
 
