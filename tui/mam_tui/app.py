@@ -218,6 +218,7 @@ class Console(CarefulApp):
             self.desk.needing.counts if is_now else {},
             self.link.well if is_now else "",
             self.link.public if is_now else (),
+            self.link.broker_where,
         )
 
     # -- what is asked -------------------------------------------------------------------------

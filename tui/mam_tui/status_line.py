@@ -40,6 +40,7 @@ class Standing(NamedTuple):
     needs: Mapping[str, int] = {}  #: what needs a person, by kind, the most urgent first
     live: str = ""  #: how it hangs together with its registry, while that is well
     public: tuple[str, ...] = ()  #: brokers of live jobs where anybody can read and forge
+    broker_where: str = ""  #: which one is offline, where it is not the usual one
 
 
 class Said(NamedTuple):
@@ -122,7 +123,7 @@ def _items(now: Standing, *, ascii_only: bool) -> dict[str, _Item]:
         if words:
             items[name] = _Item("muted", clip(one_line(words), 80))
     if now.live:
-        items["live"] = _Item("muted", now.live, now.live.partition(",")[0])
+        items["live"] = _Item("muted", now.live)
     return items
 
 
@@ -143,7 +144,10 @@ def _flags(now: Standing) -> Iterator[tuple[str, _Item]]:
     if now.broker and now.lost_at is None:
         since = now.broker_lost_at
         lost = "NO BROKER" if since is None else f"BROKER LOST {time_of_day(since)}"
-        yield "broker", _Item("notice", f"{lost}: files tell", lost, "NO BROKER")
+        where = f"BROKER {clip(one_line(now.broker_where), 40)} OFFLINE" if now.broker_where else ""
+        if where and since is not None:
+            lost = f"{where} since {time_of_day(since)}"
+        yield "broker", _Item("notice", f"{lost}, reading files", lost, where or "NO BROKER")
     if now.marked:
         yield "marked", _Item("notice", f"{now.marked} marked")
     if now.filter:
@@ -164,7 +168,7 @@ def _steps(items: Mapping[str, _Item], now: Standing) -> Iterator[tuple[_Step, l
     ends = sorted(counts, key=lambda word: _urgency(word, now))
     shorten, leave = _Item.shorten, _Item.leave
     plan: list[tuple[_Step, Iterable[Iterable[str]]]] = [
-        (shorten, (["badge"], ["live"])),
+        (shorten, (["badge"],)),
         (leave, (["live"], ["why-broker"])),
         (shorten, (["broker"], counts)),
         (leave, (["why"],)),

@@ -21,7 +21,7 @@ from mam_core.record_parts import Broker
 
 if TYPE_CHECKING:
     from mam_core.events.client import Address, Client
-    from mam_core.events.reception import Line
+    from mam_core.events.reception import Line, Offline
     from mam_core.events.sightings import Opening
     from mam_core.registry import Registry
 
@@ -59,6 +59,7 @@ class FeedState(NamedTuple):
     dropped: Mapping[Drop, int]
     blind: str  #: why the records cannot be read now; empty: they can, watched or not
     public: tuple[str, ...] = ()  #: brokers of live jobs where anybody can read and forge
+    offline: tuple[Offline, ...] = ()  #: other brokers of live jobs that do not answer
 
 
 class Feed:
@@ -169,6 +170,7 @@ class Feed:
             {drop: count for drop in Drop if (count := self._merge.inbox.dropped[drop])},
             self._blind,
             self._reception.public,
+            self._reception.offline,
         )
 
     # -- on the feed's own thread ----------------------------------------------------------

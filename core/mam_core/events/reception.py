@@ -38,6 +38,14 @@ class Line(NamedTuple):
     turn: Turn
 
 
+class Offline(NamedTuple):
+    """A broker that some live job names, and that does not answer."""
+
+    place: str
+    since: float  #: `time.monotonic()`
+    text: str
+
+
 class Reception:
     """Which subscriptions there are, and which job is heard by which of them."""
 
@@ -92,6 +100,15 @@ class Reception:
             if place is None and got.turns:
                 self._places.clear()  # the usual broker may have moved
         return drained, lines
+
+    @property
+    def offline(self) -> tuple[Offline, ...]:
+        """Of the brokers beside the usual one; each has a live job, or it would have been left."""
+        return tuple(
+            Offline(f"{place[0]}:{place[1]}", subscription.since, subscription.text)
+            for place, subscription in sorted(self._others.items())
+            if subscription.up is False
+        )
 
     def hears(self, job: Job) -> bool:
         """A message about this job would reach us now."""
