@@ -11,6 +11,7 @@ import pytest
 
 from mam_core.errors import StoreError
 from mam_core.events import public_brokers, subscription
+from mam_core.events.embedded import free_port
 from mam_core.events.event import Event
 from mam_core.events.feed import EventHeard, JobChanged, Notice, NoticeKind, Origin
 from mam_core.records import Job, Status
@@ -59,6 +60,39 @@ class TestTheBroker:
                     await seen.until(lambda: "BROKER" not in seen.top(), "it is back")
                     registry.publish(job_id, "progress", detail="and again", attempt=1)
                     await seen.until(lambda: row.live.detail == "and again", "events go on")
+
+    @pytest.mark.usefixtures("_impatient")
+    async def test_one_that_a_job_names_is_offline(self, path: str, tmp_path: Path) -> None:
+        """The registry's own is up, and that is not enough to call the picture live."""
+        elsewhere = {"host": "127.0.0.1", "port": free_port()}
+        with nothing_left(tmp_path), open_registry(path) as registry:
+            jobs = [add(registry, broker=elsewhere) for _ in range(2)]
+            async with opened(path) as seen:
+                with embedded(Path(path), "nats").ensure_running():
+                    await seen.until(lambda: seen.top().rstrip().endswith(" live"), "all is well")
+                    for _ in jobs:
+                        registry.claim("tmux:c")
+                    said = f"BROKER 127.0.0.1:{elsewhere['port']} OFFLINE since "
+                    await seen.until(lambda: said in seen.top(), "it is said")
+                    assert _is_up(seen)
+                    assert not seen.top().rstrip().endswith(" live")
+                    registry.set_status(jobs[0], Status.COMPLETED)
+                    await seen.until(lambda: len(seen.desk.board) == 2, "one has ended")
+                    assert said in seen.top()
+                    registry.set_status(jobs[1], Status.COMPLETED)
+                    await seen.until(
+                        lambda: seen.top().rstrip().endswith(" live"), "nobody needs it"
+                    )
+
+    async def test_a_console_that_is_suspended_is_no_relay(self, path: str, tmp_path: Path) -> None:
+        with nothing_left(tmp_path), open_registry(path) as registry:
+            add(registry)
+            relay = registry.store.outbox.relay
+            async with opened(path, with_duties=True) as seen:
+                await seen.until(relay, "it is the relay")
+                with seen.app.bridge.resting():
+                    assert relay() is None
+                await seen.until(relay, "it is the relay again")
 
     async def test_one_that_is_only_starting_is_not_worth_a_word(
         self, path: str, monkeypatch: pytest.MonkeyPatch

@@ -7,10 +7,13 @@ import json
 import logging
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +21,13 @@ import pytest
 
 from mam_core.audit import AuditEvent, AuditLine
 from mam_core.config import load
+from mam_core.doctor import broker as doctor_broker
+from mam_core.doctor.ground import Ground, Look
 from mam_core.events import lanes, tellings
 from mam_core.events.embedded import Role
 from mam_core.events.keeper import Keeper
 from mam_core.events.post import Post
+from mam_core.operations.publish import Prospect, publish, wait_until_taken
 from mam_core.operations.relay import leave_behind, new_relay
 from mam_core.record_parts import Broker
 from mam_core.registry import Registry
@@ -33,6 +39,7 @@ from tests.support.jobs import add
 from tests.support.patience import PATIENCE_SEC, eventually
 from tests.support.relays import (
     PUBLISHER,
+    RELAY,
     payload_of,
     published,
     relay_in_thread,
@@ -80,6 +87,54 @@ def given_up(registry: Registry, home: Path, why: str) -> Any:
         return found if why in found.trouble else None
 
     return eventually(left, why)
+
+
+@contextmanager
+def relay_process(home: Path, registry: Registry) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen([sys.executable, "-c", RELAY, str(home)]) as process:
+        try:
+            eventually(lambda: registry.store.outbox.relay(), "it is the relay")
+            yield process
+        finally:
+            process.kill()
+
+
+class TestARelayThatIsStopped:
+    """By ctrl+z, or by whatever stops the process that it is a thread of."""
+
+    def test_gives_way_to_another_and_no_event_is_lost_or_told_twice(
+        self, home: Path, broker: Keeper, registry: Registry
+    ) -> None:
+        job_id, path = add(registry), str(home)
+        with relay_process(home, registry) as process:
+            wait_until_taken(registry, publish(registry, path, load(), job_id, "progress"))
+            process.send_signal(signal.SIGSTOP)
+            eventually(lambda: not registry.store.outbox.ring(), "nobody counts on it")
+            sent = publish(registry, path, load(), job_id, "progress")
+            assert sent.prospect is Prospect.STARTED
+            wait_until_taken(registry, sent)
+            process.send_signal(signal.SIGCONT)
+            for _ in range(3):
+                wait_until_taken(registry, publish(registry, path, load(), job_id, "progress"))
+            until_published(registry, job_id, 5)
+            assert process.poll() is None
+        assert published(registry, job_id) == [1, 2, 3, 4, 5]
+
+    def test_is_named_by_the_doctor_and_relieved_by_hand(
+        self, home: Path, broker: Keeper, registry: Registry
+    ) -> None:
+        job_id = add(registry)
+        look = Look(Ground(registry, str(home), load()))
+        with relay_process(home, registry) as process:
+            assert list(doctor_broker.relay(look)) == []
+            process.send_signal(signal.SIGSTOP)
+            found = eventually(lambda: list(doctor_broker.relay(look)), "it is named")
+            assert f"process {process.pid}, is stopped" in found[0].words
+            registry.publish(job_id, "progress")
+            left = drain(registry, home)
+            assert left is not None
+            assert not left.posts
+        assert published(registry, job_id) == [1]
 
 
 class TestAnEvent:

@@ -142,6 +142,11 @@ class Console(CarefulApp):
             self.travel.close()
         self.desk.close()
 
+    def action_suspend_process(self) -> None:
+        """Returns when the shell continues us; a stopped process must not hold the relay's lock."""
+        with self.bridge.resting():
+            super().action_suspend_process()
+
     # -- views ---------------------------------------------------------------------------------
 
     def action_view(self, name: str) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from mam_core.config import Config
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _TAKE_SEC = 0.5
 _AGAIN_SEC = 2.0
+#: How long the duties may take to end before the process is stopped all the same.
+_LET_GO_SEC = 3.0
 #: So many arrivals are added at once: the console's thread must not wait for more.
 _SLICE = 200
 
@@ -61,7 +63,10 @@ class Bridge:
         self._allow_network = allow_network
         self._with_duties = with_duties
         self._serves = not read_only
+        self._rests = False
         self._turned = threading.Event()  #: whether we serve may be different now
+        self._off_duty = threading.Event()  #: nothing is held that others wait for
+        self._off_duty.set()
         self._ring = ring
         self._pile = Pile()
         self._rung = False
@@ -106,6 +111,21 @@ class Bridge:
         self._serves = wanted
         self._turned.set()
 
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """While the process is stopped: what others wait for is let go of before, and taken again.
+
+        Not waited for without end: others take the relay over from one that does not move.
+        """
+        self._rests = True
+        self._turned.set()
+        self._off_duty.wait(_LET_GO_SEC)
+        try:
+            yield
+        finally:
+            self._rests = False
+            self._turned.set()
+
     def rescan(self) -> None:
         """Look at everything anew: the operator does not believe what is shown."""
         if self._feed is not None:
@@ -130,7 +150,9 @@ class Bridge:
     def _serve(self) -> None:
         """The duties of a long-lived command; entering may take as long as a broker's start."""
         while not self._stop.is_set():
-            if not self._serves:
+            self._off_duty.clear()
+            if not self._is_wanted:
+                self._off_duty.set()
                 self._until_turned()
                 continue
             duty = on_duty(
@@ -141,11 +163,16 @@ class Bridge:
             )
             try:
                 with duty:
-                    while self._serves and not self._stop.is_set():
+                    while self._is_wanted and not self._stop.is_set():
                         self._until_turned()
             except (MamError, OSError) as problem:
+                self._off_duty.set()
                 self._put(Trouble(str(problem), is_blind=False))
                 self._stop.wait(paced_retry(_AGAIN_SEC))
+
+    @property
+    def _is_wanted(self) -> bool:
+        return self._serves and not self._rests
 
     def _until_turned(self) -> None:
         self._turned.wait()

@@ -36,7 +36,8 @@ def _once(context: Context, wish: Wish) -> int:
             stack.enter_context(keep_broker(path, settings))
         left = drain(registry, path, settings, wish, patience_sec=PATIENCE_SEC)
     if left is None:
-        say("another relay is at work")
+        relay = registry.store.outbox.relay()
+        say(f"another relay is at work: {relay.who}" if relay else "another relay is at work")
         return 0
     if not left.posts:
         return 0

@@ -6,6 +6,7 @@ Nothing depends on it but how fast news travel.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import signal
 import socket
@@ -71,6 +72,20 @@ def answers(look: Look) -> Iterator[Finding]:
         words = f"{where} turns us away (CONNACK {code})"
         advice = "look at username and password_file of [broker]"
         yield warning(_AREA, "answer", words, rule="answer", advice=advice)
+
+
+def relay(look: Look) -> Iterator[Finding]:
+    """Who sends events on; one that is stopped keeps its lock until another is started."""
+    try:
+        sign = look.ground.registry.store.outbox.relay()
+    except (OSError, MamError):
+        return  # the store's own check says what is wrong with it
+    if sign is None or not sign.is_quiet:
+        return
+    since = "is stopped" if math.isinf(sign.silent_sec) else f"silent for {sign.silent_sec:.0f} s"
+    words = f"the relay of this registry, {sign.who}, {since}: it sends no events"
+    advice = "`mam relay --once` takes over and sends what is queued; `fg` continues a stopped one"
+    yield warning(_AREA, "relay", words, rule="silent", advice=advice)
 
 
 def state(look: Look) -> Iterator[Finding]:

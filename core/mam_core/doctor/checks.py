@@ -48,6 +48,7 @@ CHECKS: tuple[Check, ...] = (
     Check(Area.BROKER, "program", broker.program, is_about_registry=False, twice=False),
     Check(Area.BROKER, "answer", broker.answers, is_about_registry=False),
     Check(Area.BROKER, "its processes", broker.state),
+    Check(Area.BROKER, "relay", broker.relay),
     Check(Area.SESSIONS, "records and panes", sessions.standing),
     Check(Area.JOBS, "workers of running jobs", jobs.held),
     Check(Area.JOBS, "supervisors of running jobs", jobs.supervised),

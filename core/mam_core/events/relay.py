@@ -126,6 +126,8 @@ class Relay:
         self._mend()
         try:
             while not stop.is_set():
+                if not self._outbox.beat():
+                    return "another relay has taken over"
                 self._feed()
                 for way, lane in self._lanes:
                     self._heed(way, lane, lane.work())
@@ -247,6 +249,8 @@ class Relay:
             content = self._arrived(post)
             by_job.setdefault(post.job_id, []).append((post, content))
         for job_id, pairs in by_job.items():
+            if not self._outbox.beat():
+                return  # whoever took over sends them again, and tells
             self._tellings.tell(job_id, pairs)
 
     def _arrived(self, post: Post) -> dict[str, Any]:

@@ -10,11 +10,14 @@ from mam_core.config import load
 from mam_core.disk import Folder
 from mam_core.errors import MamError
 from mam_core.operations.relay import LINGER_SEC, PATIENCE_SEC, drain
+from mam_core.pace import paced
 from mam_core.wiring import open_registry, outbox_path
 
 #: What it has to say; nobody sees its terminal. Begun anew when it has grown beyond the limit.
 LOG = "relay.log"
 _LOG_BYTES = 64 * 1024
+#: Between two looks at a relay that gives no sign of life.
+_TRY_SEC = 1.0
 
 
 def main(registry_path: str, config_path: str | None = None) -> None:
@@ -29,14 +32,20 @@ def main(registry_path: str, config_path: str | None = None) -> None:
             os.fchdir(home.fd)
             with suppress(OSError, MamError):  # a log that cannot be had keeps no event waiting
                 _speak_to(home)
-        drain(
-            registry,
-            registry_path,
-            config,
-            threading.Event(),
-            patience_sec=PATIENCE_SEC,
-            linger_sec=LINGER_SEC,
-        )
+        stop = threading.Event()
+        while True:
+            left = drain(
+                registry,
+                registry_path,
+                config,
+                stop,
+                patience_sec=PATIENCE_SEC,
+                linger_sec=LINGER_SEC,
+            )
+            relay = registry.store.outbox.relay() if left is None else None
+            if relay is None or not relay.is_quiet:
+                return
+            stop.wait(paced(_TRY_SEC))  # until it moves again, or is silent for long enough
 
 
 def _speak_to(home: Folder) -> None:

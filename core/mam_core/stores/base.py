@@ -205,6 +205,28 @@ class Transaction(Facts, Protocol):
         """The archive's batches, oldest first."""
 
 
+#: A relay that has not given a sign of life for so long is not counted on: whoever publishes
+#: starts another one.
+QUIET_SEC = 3.0
+#: And after so long that one takes its place.
+SILENT_SEC = 10.0
+
+
+class RelaySign(NamedTuple):
+    """Who is the relay, and how long it has been silent."""
+
+    who: str
+    silent_sec: float  #: infinite: its process is stopped
+
+    @property
+    def is_quiet(self) -> bool:
+        return self.silent_sec > QUIET_SEC
+
+    @property
+    def is_silent(self) -> bool:
+        return self.silent_sec > SILENT_SEC
+
+
 class Outbox(Protocol):
     """Events that wait for a broker. Only transactions put something in."""
 
@@ -227,7 +249,7 @@ class Outbox(Protocol):
         """A broker has them: they are not sent again."""
 
     def ring(self) -> bool:
-        """Wake the relay; False when none is alive."""
+        """Wake the relay; False when none is alive, or the one there is gives no sign of life."""
 
     def wait(self, timeout: float, others: Mapping[int, int] = MappingProxyType({})) -> bool:
         """For the relay: until somebody rings; False when nobody did.
@@ -245,7 +267,16 @@ class Outbox(Protocol):
         """For the relay: what `lanes` is to say from now on."""
 
     def relaying(self) -> AbstractContextManager[bool]:
-        """The right to be the relay; False when another one is."""
+        """The right to be the relay; False when another one is.
+
+        It is taken from one that is stopped or has been silent for `SILENT_SEC`.
+        """
+
+    def beat(self) -> bool:
+        """For the relay, again and again: it lives. False when another one has taken over."""
+
+    def relay(self) -> RelaySign | None:
+        """The relay at work; None: there is none."""
 
 
 class Store(Protocol):

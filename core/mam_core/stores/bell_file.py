@@ -1,26 +1,36 @@
 """A bell as a pipe in a folder, and the lock of whoever listens to it.
 
-One relay at a time holds ``relay.lock``; while it listens, the pipe ``bell``
-has a reader, and a publisher that opens it for writing knows by that alone
-whether somebody will take its post. ``lanes`` says which brokers that one reaches.
+One relay at a time holds ``relay.lock`` and writes a beat into it; while it
+listens, the pipe ``bell`` has a reader. So a publisher that opens the pipe for
+writing knows whether there is a relay, and by the beat whether it moves. One
+that is stopped keeps its lock: another puts a lock and a pipe of its own in
+their place, and the first notices that when it moves again. ``lanes`` says
+which brokers the relay reaches.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import math
 import os
 import stat
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import MappingProxyType
 
 from mam_core.disk import FILE_MODE, Folder
-from mam_core.errors import UnreadableRecord
+from mam_core.errors import MamError, UnreadableRecord
+from mam_core.stores.base import RelaySign
 from mam_core.stores.lanes_file import read_lanes, remove_lanes, write_lanes
 
 RELAY_LOCK = "relay.lock"
 BELL = "bell"
+
+_BEAT_SEC = 1.0
+_MARK_BYTES = 100
 
 _NOBODY: Mapping[int, int] = MappingProxyType({})
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -31,7 +41,8 @@ class FileBell:
 
     def __init__(self, find: Callable[[bool], AbstractContextManager[Folder | None]]) -> None:
         self._find = find
-        self._fd = -1
+        self._fd = self._lock = -1  #: while we are the relay
+        self._beat_at = 0.0
         self._lanes: Mapping[str, bool] = {}
 
     def ring(self) -> bool:
@@ -40,6 +51,7 @@ class FileBell:
                 if folder is None:
                     return False
                 fd = os.open(BELL, os.O_WRONLY | _OPEN, dir_fd=folder.fd)
+                is_alive = not _sign(folder).is_quiet
         except OSError as problem:
             if problem.errno in (errno.ENXIO, errno.ENOENT, errno.ELOOP, errno.EISDIR):
                 return False
@@ -53,6 +65,24 @@ class FileBell:
             return False
         finally:
             os.close(fd)
+        return is_alive
+
+    def relay(self) -> RelaySign | None:
+        with self._find(False) as folder:
+            try:
+                if folder is None:
+                    return None
+                os.close(os.open(BELL, os.O_WRONLY | _OPEN, dir_fd=folder.fd))
+            except OSError:
+                return None  # nobody reads it
+            return _sign(folder)
+
+    def beat(self) -> bool:
+        with self._find(False) as folder:  # raises where our folder is gone, with its bell
+            if folder is None or not _stands(folder, self._lock):
+                return False
+        if time.monotonic() - self._beat_at >= _BEAT_SEC:
+            self._beat_at = _mark(self._lock)
         return True
 
     def lanes(self) -> Mapping[str, bool]:
@@ -77,25 +107,22 @@ class FileBell:
         """
         with self._find(True) as folder:
             assert folder is not None
-            lock = folder.open_in_place(RELAY_LOCK, os.O_RDWR)
+            lock = _take(folder)
+            if lock is None:
+                yield False
+                return
             try:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    yield False
-                    return
-                mark = f"{os.getpid()}\n".encode()
-                os.pwrite(lock, mark, 0)
-                os.ftruncate(lock, len(mark))
+                self._beat_at = _mark(lock)
                 remove_lanes(folder)  # of one that was killed
                 self._lanes = {}
-                self._fd = _hang(folder)
+                self._fd, self._lock = _hang(folder), lock
                 try:
                     yield True
                 finally:
-                    bell, self._fd = self._fd, -1
+                    bell, self._fd, self._lock = self._fd, -1, -1
                     os.close(bell)
-                    remove_lanes(folder)
+                    if _stands(folder, lock):
+                        remove_lanes(folder)
             finally:
                 os.close(lock)
 
@@ -132,6 +159,78 @@ def bell_beside(path: str) -> FileBell:
             yield folder
 
     return FileBell(find)
+
+
+def _take(folder: Folder) -> int | None:
+    """The lock, held; None when another relay is at work."""
+    lock = folder.open_in_place(RELAY_LOCK, os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return _take_over(folder) if _sign(folder).is_silent else None
+    if _stands(folder, lock):
+        return lock
+    os.close(lock)  # somebody took over this moment
+    return None
+
+
+def _take_over(folder: Folder) -> int:
+    """A lock of our own in place of one that nobody will release.
+
+    The pipe goes first: of several who do this at once the last to put a lock there is the relay,
+    and none of the others removes the pipe that it then listens to.
+    """
+    own = f"{RELAY_LOCK}.{os.getpid()}-{threading.get_ident()}"
+    lock = folder.open_in_place(own, os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _mark(lock)
+        folder.remove(BELL)
+        folder.replace(own, RELAY_LOCK)
+    except BaseException:
+        os.close(lock)
+        folder.remove(own)
+        raise
+    return lock
+
+
+def _stands(folder: Folder, lock: int) -> bool:
+    """The lock that we hold is the one that others find."""
+    try:
+        found = os.stat(RELAY_LOCK, dir_fd=folder.fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(found, os.fstat(lock))
+
+
+def _mark(lock: int) -> float:
+    """Who we are, and the beat: by the clock that all processes here share, and nobody sets."""
+    now = time.monotonic()
+    mark = f"{os.getpid()}\n{now:.3f}\n".encode()
+    os.pwrite(lock, mark, 0)
+    os.ftruncate(lock, len(mark))
+    return now
+
+
+def _sign(folder: Folder) -> RelaySign:
+    """What the lock says about its holder; without a beat (an older version's) it is believed."""
+    try:
+        data, _ = folder.read(RELAY_LOCK, _MARK_BYTES)
+        pid, beat = data.decode().split()
+        silent_sec = time.monotonic() - float(beat)
+    except (OSError, MamError, ValueError):
+        return RelaySign("another process", 0.0)
+    return RelaySign(f"process {pid}", math.inf if _is_stopped(pid) else silent_sec)
+
+
+def _is_stopped(pid: str) -> bool:
+    """By the kernel's word, where it says so (Linux): a stopped one need not be waited for."""
+    try:
+        with open(f"/proc/{int(pid)}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
+    except (OSError, ValueError, IndexError):
+        return False
 
 
 def _hang(folder: Folder) -> int:

@@ -17,6 +17,7 @@ from mam_core.disk import Folder
 from mam_core.errors import MamError, RegistryGone, RegistryMissing
 from mam_core.events.post import Post
 from mam_core.records import check_job_id
+from mam_core.stores.base import RelaySign
 from mam_core.stores.bell_file import FileBell
 from mam_core.stores.commit import OUTBOX
 from mam_core.stores.post_files import (
@@ -116,6 +117,9 @@ class FilesOutbox:
     def lanes(self) -> Mapping[str, bool]:
         return self._bell.lanes()
 
+    def relay(self) -> RelaySign | None:
+        return self._bell.relay()
+
     # -- for the relay ---------------------------------------------------------------------
 
     @contextmanager
@@ -126,6 +130,9 @@ class FilesOutbox:
                     yield is_first
             finally:
                 self._folder = None
+
+    def beat(self) -> bool:
+        return self._bell.beat()
 
     def tell_lanes(self, lanes: Mapping[str, bool]) -> None:
         self._bell.tell_lanes(lanes)

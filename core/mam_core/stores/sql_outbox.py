@@ -14,6 +14,7 @@ from mam_core.audit import warn
 from mam_core.errors import RegistryMissing, UnreadableRecord
 from mam_core.events.post import Post
 from mam_core.records import check_job_id
+from mam_core.stores.base import RelaySign
 from mam_core.stores.post_files import decode_post, file_name
 from mam_core.stores.sql_base import Database, Row, Statement
 
@@ -29,6 +30,8 @@ class Bell(Protocol):
     def ring(self) -> bool: ...
     def wait(self, timeout: float, others: Mapping[int, int]) -> bool: ...
     def relaying(self) -> AbstractContextManager[bool]: ...
+    def beat(self) -> bool: ...
+    def relay(self) -> RelaySign | None: ...
     def lanes(self) -> Mapping[str, bool]: ...
     def tell_lanes(self, lanes: Mapping[str, bool]) -> None: ...
 
@@ -41,6 +44,8 @@ class SqlOutbox:
         self._bell = bell
         self.ring = bell.ring
         self.relaying = bell.relaying
+        self.beat = bell.beat
+        self.relay = bell.relay
         self.lanes = bell.lanes
         self.tell_lanes = bell.tell_lanes
 

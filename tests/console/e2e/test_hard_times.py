@@ -5,6 +5,7 @@ from __future__ import annotations
 import psutil
 import pytest
 
+from mam_core.stores.outbox_files import FilesOutbox
 from tests.console.e2e.conftest import AGENT, command
 from tests.support.brokers import kill_server, processes_in
 from tests.support.patience import eventually
@@ -19,12 +20,12 @@ def test_suspended_broken_off_and_begun_anew(site: SessionShop, window: Terminal
     kept = site.add(AGENT, "Keep this in mind", agent_session=LABEL)
     window.run("mam")
     window.until("mam board", kept, "1 queued")
-    _suspended_and_resumed(site, window)
+    _suspended_and_resumed(site, window, kept)
     _without_a_broker(site, window, kept)
     _killed(site, window, kept)
 
 
-def _suspended_and_resumed(site: SessionShop, window: Terminal) -> None:
+def _suspended_and_resumed(site: SessionShop, window: Terminal, kept: str) -> None:
     """ctrl+z gives the shell its terminal, whole; what happens meanwhile is there after fg."""
     modes = window.modes()
     window.press("C-z")
@@ -34,6 +35,10 @@ def _suspended_and_resumed(site: SessionShop, window: Terminal) -> None:
     assert window.modes()["cursor_flag"] == "1"
     window.run("echo the shell $((40 + 2)) is here")
     window.until("the shell 42 is here")
+    assert FilesOutbox(str(site.path)).relay() is None
+    with site.mam("publish", kept, "--event", "log") as it:
+        assert it.code() == 0
+        assert it.says("queued; a relay was started to send it")
     meanwhile = site.add(AGENT, "Came while nobody looked", agent_session=LABEL)
     window.run("fg")
     window.until("mam board", "2 queued", meanwhile)
