@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.conftest import Mam
 from tests.support.clock import FakeClock
 
 
 def test_why_says_by_whose_word_it_waits(mam: Mam, asking: str, frozen: FakeClock) -> None:
     frozen.pass_time(5)
-    running, shown, memory = mam.ok("why", asking).lines
+    running, shown, limit, memory = mam.ok("why", asking).lines
+    assert limit == "the idle clock stands while it waits; ends in 59m (timeout)"
     assert memory == "its memory: no cap"
     assert running.startswith("it is running as attempt 1")
     assert shown == (
@@ -18,14 +21,30 @@ def test_why_says_by_whose_word_it_waits(mam: Mam, asking: str, frozen: FakeCloc
     data = mam.ok("why", asking, "--json").json
     assert data["shown"]["state"] == "waiting for input"
     assert data["shown"]["age_sec"] == 5
+    assert data["shown"]["doubtful"] is False
+    assert data["shown"]["limit"]["limit"] == "waiting"
     assert "history" not in data
+
+
+def test_why_says_that_a_state_is_a_guess_and_what_ends_the_job(
+    mam: Mam, frozen: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mam_core.operations.relay.leave_behind", lambda *args, **more: True)
+    job_id = mam.register("count the stars", "--idle-timeout", "600")
+    mam.ok("pick", "--agent-session", "tmux:a")
+    mam.ok("publish", "--job", job_id, "--event", "progress", "--detail", "counting")
+    frozen.pass_time(200)
+    _, shown, guess, limit, _ = mam.ok("why", job_id).lines
+    assert shown == "it is shown as working: counting (event: progress, 3m ago)"
+    assert guess == "that is a guess: last event 3m ago"
+    assert limit == "ends in 6m (idle timeout)"
 
 
 def test_why_tells_the_past(mam: Mam, asking: str) -> None:
     mam.ok("cancel", asking, "--why", "enough")
     answer = mam.ok("why", asking, "--history")
     assert "\x1b" not in answer.out
-    table = [line.split()[1:5] for line in answer.lines[3:]]
+    table = [line.split()[1:5] for line in answer.lines[4:]]
     assert table == [
         ["TRY", "STATE", "WITNESS", "RULE"],
         ["pending", "registry", "registered", "by"],

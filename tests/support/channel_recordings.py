@@ -61,9 +61,18 @@ def write_status(folder: Path, data: Any) -> None:
 
 def played(path: Path, folder: Path) -> list[Sign]:
     """One recording, brought before a reader as it came."""
+    signs: list[Sign] = []
+    play(path, folder, lambda _reader: None, signs)
+    return signs
+
+
+def play(
+    path: Path, folder: Path, look: Callable[[Reader], object], signs: list[Sign] | None = None
+) -> Reader:
+    """The same, with a look at the reader after each step."""
+    signs = [] if signs is None else signs
     agent = path.parent.name
     reader = reader_in(agent, folder)
-    signs: list[Sign] = []
     for number, (kind, data) in enumerate(_entries(path)):
         # codex blinks at its start, within 0.2 s; nothing else here hangs on the pace.
         now = 0.1 * number if number < 3 else 2.0 * number
@@ -80,7 +89,8 @@ def played(path: Path, folder: Path) -> list[Sign]:
             signs += reader.heard(f"\x1b]{data}\x1b\\".encode(), now)
         else:
             signs += reader.heard(f"\x1b]0;{data}\x07".encode(), now)
-    return signs
+        look(reader)
+    return reader
 
 
 def _entries(path: Path) -> Iterator[tuple[str, Any]]:

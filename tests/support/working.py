@@ -175,6 +175,7 @@ class Workshop:
             BackOff(defaults.retry_sec, defaults.retry_factor, defaults.retry_max_sec),
             defaults.output_max,
             caps or Caps.of_settings(config),
+            defaults.tool_timeout_sec,
         )
         opened = partial(open_registry, str(self.path), config=config)
         screen = Screen(self._shown)

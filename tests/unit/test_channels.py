@@ -233,6 +233,9 @@ class TestSettingUp:
         Path(config, "plugin", "package.json").write_text('{"type": "module"}')
         done = subprocess.run(["node", "-e", script], capture_output=True, check=False, timeout=60)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        left = os.listdir(Spool(str(tmp_path)).path)
+        # Of all the parts of its answer: that the tool began, and that it ended.
+        assert len([name for name in left if name.startswith("message.part.updated")]) == 2
         signs = reader_for(profile, str(tmp_path)).look(0)
         told = (SAMPLES / "expected" / "opencode.channels.txt").read_text()
         for sign in signs:

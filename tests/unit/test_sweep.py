@@ -463,7 +463,7 @@ class TestAnUnsupervisedJob:
         assert sweep.once() == []
         registry.publish(job.job_id, "progress", detail="thank you")
         clock.pass_time(62)
-        assert only(sweep.once()).words == "nothing was heard of it for 60 s"
+        assert only(sweep.once()).words == "no event for 60 s (idle timeout)"
 
     def test_also_when_a_broker_has_taken_the_question(
         self, registry: Registry, sweep: Sweep, clock: FakeClock

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from mam_core.agents.limits import NearLimit
 from mam_core.agents.signs import AgentState, Sign
 from mam_core.audit import AuditEvent
 from mam_core.clock import parse_stamp
@@ -36,6 +37,7 @@ class Heard(NamedTuple):
     sign_seq: int = 0
     question: Said | None = None  #: the newest that asks a person
     last_word: Said | None = None  #: "completed" or "error", by the agent's own report
+    limit: NearLimit | None = None  #: while it is silent: what ends it, by its worker's word
     stale: str = ""  #: what a sweep wrote down, when it could not decide
 
     def event(self, event: Mapping[str, Any]) -> Heard:
@@ -51,6 +53,8 @@ class Heard(NamedTuple):
         now = self._replace(last=said)
         if name == EventName.STATE:
             data = event.get("data")
+            if isinstance(data, Mapping) and "limit" in data:
+                now = now._replace(limit=NearLimit.from_event(data["limit"]))
             sign = Sign.from_dict(data) if isinstance(data, Mapping) else None
             if sign is not None and sign.state is not AgentState.UNKNOWN:
                 return now._replace(sign=sign, sign_seq=seq)

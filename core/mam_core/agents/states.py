@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from mam_core.agents.hearing import Heard
+from mam_core.agents.limits import Limit, NearLimit
 from mam_core.agents.signs import AgentState, Channel
 from mam_core.claims import Refusal
 from mam_core.clock import parse_stamp
@@ -44,6 +45,13 @@ class ShownState(StrEnum):
         return self.split()[0]
 
 
+#: Work that nobody spoke of for so long may have stopped.
+OLD_SEC = 120.0
+#: A question stays open and a rest a rest; what goes on must be seen to.
+_FADING = (ShownState.STARTING, ShownState.WORKING)
+_WEAK = (Channel.TITLE, Channel.SCREEN, Channel.SILENCE)
+
+
 class Shown(NamedTuple):
     """A state and who says so. `words` may be the agent's: foreign text."""
 
@@ -52,6 +60,17 @@ class Shown(NamedTuple):
     channel: str  #: a `Channel`, or "registry", "lease", "event"
     rule: str
     at: float | None  #: since when; None where nobody knows
+    heard_at: float | None = None  #: when anything was heard of it last, while it runs
+    limit: NearLimit | None = None  #: what ends it next, while it runs
+
+    def is_doubtful(self, now: float) -> bool:
+        """What it does is a guess: only its looks say so, or nothing was heard of it for long."""
+        if self.state not in _FADING:
+            return False
+        if self.channel in _WEAK:
+            return True
+        seen = max(self.at or 0.0, self.heard_at or 0.0)
+        return bool(seen) and now - seen >= OLD_SEC
 
     def sentence(self, now: float) -> str:
         words = f": {self.words}" if self.words else ""
@@ -63,7 +82,13 @@ class Shown(NamedTuple):
 
     def to_dict(self, now: float) -> dict[str, Any]:
         ago = None if self.at is None else round(max(0.0, now - self.at), 3)
-        return {**self._asdict(), "state": str(self.state), "age_sec": ago}
+        return {
+            **self._asdict(),
+            "state": str(self.state),
+            "age_sec": ago,
+            "doubtful": self.is_doubtful(now),
+            "limit": None if self.limit is None else self.limit.to_dict(now),
+        }
 
 
 class LeaseFacts(NamedTuple):
@@ -109,6 +134,22 @@ def shown(
         or _by_agent(heard)
         or _claimed(job)
     )
+
+
+def near_limit(job: Job, state: ShownState, heard: Heard) -> NearLimit | None:
+    """What ends an attempt next. Its silence counts from where it was told of: until then the
+    worker sees work that events do not show. Without a worker, events are all there is."""
+    began = moment(job.started_at)
+    if job.status is not Status.RUNNING or began is None:
+        return None
+    wall = NearLimit(Limit.WALL, began + job.timeout_sec)
+    if state is ShownState.WAITING:
+        return wall._replace(limit=Limit.WAITING)
+    silent = heard.limit if heard.attempt == job.attempt else None
+    if job.lease is None:
+        seen = heard.last.at if heard.last is not None and heard.attempt == job.attempt else began
+        silent = NearLimit(Limit.IDLE, max(seen, began) + job.idle_timeout_sec)
+    return silent if silent is not None and silent.ends_at < wall.ends_at else wall
 
 
 def _pending(job: Job, refusals: tuple[Refusal, ...]) -> Shown:

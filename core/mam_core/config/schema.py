@@ -15,7 +15,12 @@ from mam_core.config.kinds import Table as Table
 from mam_core.config.loading import Config, Entry, KeyPath, Value
 from mam_core.config.safety_schema import SAFETY_TABLES
 from mam_core.fields import SETTABLE
-from mam_core.records import DEFAULT_IDLE_TIMEOUT_SEC, DEFAULT_TIMEOUT_SEC, REDACTED
+from mam_core.records import (
+    DEFAULT_IDLE_TIMEOUT_SEC,
+    DEFAULT_TIMEOUT_SEC,
+    DEFAULT_TOOL_TIMEOUT_SEC,
+    REDACTED,
+)
 from mam_core.rights import Right
 
 _TEXT, _SECONDS, _PATH, _FIELD = Kind.TEXT, Kind.SECONDS, Kind.PATH, Kind.FIELD
@@ -26,6 +31,11 @@ TABLES: Mapping[str, Table] = {
         {
             "timeout_sec": Setting(_FIELD, "wall clock of a job", DEFAULT_TIMEOUT_SEC),
             "idle_timeout_sec": Setting(_FIELD, "longest silence", DEFAULT_IDLE_TIMEOUT_SEC),
+            "tool_timeout_sec": Setting(
+                _SECONDS,
+                "so long a tool call that an agent told of may keep it silent",
+                DEFAULT_TOOL_TIMEOUT_SEC,
+            ),
             "agent": Setting(_FIELD, "agent of a job that names none"),
             "agent_session": Setting(_FIELD, "label of a job that names none"),
             "model": Setting(_FIELD, "model that the agent is asked to use"),

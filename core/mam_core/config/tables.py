@@ -20,6 +20,7 @@ class Defaults:
 
     timeout_sec: float
     idle_timeout_sec: float
+    tool_timeout_sec: float
     agent: str | None
     agent_session: str | None
     model: str | None

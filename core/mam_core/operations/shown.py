@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 
 from mam_core.agents.hearing import Heard
 from mam_core.agents.judging import Misses
-from mam_core.agents.states import LeaseFacts, Pane, Shown, ShownState, moment, shown
+from mam_core.agents.states import (
+    LeaseFacts,
+    Pane,
+    Shown,
+    ShownState,
+    moment,
+    near_limit,
+    shown,
+)
 from mam_core.claims import Refusal
 from mam_core.events.missed import posted
 from mam_core.operations.placing import Placing
@@ -103,10 +111,12 @@ class Showing:
         return Node(self._registry.node, self._registry.clock).sees_no_worker(lease)
 
     def _shown(self, job: Job, heard: Heard, placing: Placing | None) -> Shown:
-        clock = self._registry.clock
+        now = self._registry.clock.now()
         lease = lease_facts(self._registry, job.lease) if job.lease is not None else None
         pane = self._pane(job, placing) if placing is not None else None
-        return shown(job, clock.now(), lease=lease, heard=heard, pane=pane)
+        found = shown(job, now, lease=lease, heard=heard, pane=pane)
+        heard_at = heard.last.at if heard.last is not None else None
+        return found._replace(heard_at=heard_at, limit=near_limit(job, found.state, heard))
 
     # -- the pane ----------------------------------------------------------------------------
 

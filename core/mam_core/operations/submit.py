@@ -203,6 +203,7 @@ def _at_work(
         None,
         BackOff(defaults.retry_sec, defaults.retry_factor, defaults.retry_max_sec),
         defaults.output_max,
+        tool_timeout_sec=defaults.tool_timeout_sec,
     )
     worker = Worker(work, opened, partial(profile_of, config), screen, stops)
     thread = threading.Thread(target=worker.run, name="mam-submit")

@@ -18,6 +18,7 @@ from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
 from mam_core.summaries import claim_order
+from mam_core.table import age
 from mam_core.tmux.facts import PaneFact, TmuxFailed
 from mam_core.work.caps import words
 
@@ -55,6 +56,12 @@ class Explanation:
         if job.status is Status.RUNNING:
             sentences = [_running(job, self.lease_expired)]
             sentences.append(f"it is shown as {self.shown.sentence(self.now)}")
+            if self.shown.is_doubtful(self.now):
+                heard_at = self.shown.heard_at
+                last = f"last event {age(self.now - heard_at)} ago" if heard_at else "no event yet"
+                sentences.append(f"that is a guess: {last}")
+            if self.shown.limit is not None:
+                sentences.append(self.shown.limit.sentence(self.now))
             sentences.append(f"its memory: {words(job.memory_cap)}")
             if self.trouble:
                 sentences.append(f"whether its pane is there is unknown: {self.trouble}")

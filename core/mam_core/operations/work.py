@@ -87,6 +87,7 @@ def work(
         BackOff(defaults.retry_sec, defaults.retry_factor, defaults.retry_max_sec),
         defaults.output_max,
         Caps.of_settings(config),
+        defaults.tool_timeout_sec,
     )
     # Slots and schedules follow the files; how a job is run stays as it was at the start.
     renewed = config.copy()

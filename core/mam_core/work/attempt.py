@@ -65,7 +65,7 @@ class Attempt:
         self._hold = Hold(registry, job, terms, self._voice, is_stopping)
         self._dialogue = dialogue_for(profile, registry.clock.now)
         self._tending = Tending(
-            registry, profile, self._hold, self._voice, screen, terms.grace_sec, self._dialogue
+            registry, profile, self._hold, self._voice, screen, terms, self._dialogue
         )
         self._mark: AttemptMark | None = None
         self._until = FOREVER  #: of what was started last

@@ -16,7 +16,7 @@ from mam_core.audit import warn
 from mam_core.errors import JobNotFound, MamError, TransitionRefused
 from mam_core.leases import LeaseTerms, fence_sec
 from mam_core.pace import paced
-from mam_core.records import Job, Status
+from mam_core.records import DEFAULT_TOOL_TIMEOUT_SEC, Job, Status
 from mam_core.registry import Registry
 from mam_core.work.decision import BACK_OFF, BackOff, Cause
 from mam_core.work.orders import FOREVER, GRACE_SEC, Deadlines
@@ -47,6 +47,7 @@ class Terms(NamedTuple):
     relocation: Relocation | None = None  #: the worker has a worktree of its own
     back_off: BackOff = BACK_OFF
     output_max: int = CAP_BYTES  #: what is kept of an attempt's output
+    tool_timeout_sec: float = DEFAULT_TOOL_TIMEOUT_SEC  #: so long a tool call holds the idle clock
 
     @property
     def lease(self) -> LeaseTerms:

@@ -38,7 +38,7 @@ def overdue(job: Job, store: Store, now: float, first_seen: float) -> Overdue | 
         return None
     if _waits_for_person(job, store):
         return None
-    words = f"nothing was heard of it for {job.idle_timeout_sec:g} s"
+    words = f"no event for {job.idle_timeout_sec:g} s (idle timeout)"
     return Overdue(Reason.IDLE_TIMEOUT, words)
 
 

@@ -7,9 +7,11 @@ of, and tried again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mam_core.agents.dialogue import Dialogue
+from mam_core.agents.limits import NearLimit
 from mam_core.agents.profiles import Profile
 from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.agents.streams import Happening, Kind, Outcome, StreamFormat, parser_for
@@ -25,7 +27,7 @@ from mam_core.work.activity import Activity, over_budget
 from mam_core.work.agent_input import AgentDoesNotRead
 from mam_core.work.correspondence import Correspondence, Deaf
 from mam_core.work.decision import Cause
-from mam_core.work.hold import Hold
+from mam_core.work.hold import Hold, Terms
 from mam_core.work.output import OutputLog
 from mam_core.work.patience import Due, Patience
 from mam_core.work.reports import Ended, Exited, NotStarted, Report, Started, Usage, Why
@@ -53,9 +55,12 @@ class Tending:
         hold: Hold,
         voice: Voice,
         screen: Screen,
-        grace_sec: float,
+        terms: Terms,
         dialogue: Dialogue | None = None,
+        *,
+        has_printed: bool = False,
     ) -> None:
+        """`has_printed`: an agent that was there before, from which nothing more need come."""
         job = hold.job
         self.not_started: NotStarted | None = None
         self.ended = Ended(Why.LOST)
@@ -64,19 +69,24 @@ class Tending:
         self._hold = hold
         self._voice = voice
         self._screen = screen
-        self._grace_sec = grace_sec
+        self._grace_sec = terms.grace_sec
+        self._tool_timeout_sec = terms.tool_timeout_sec
         self._clock = registry.clock
         self._patience = Patience(
             self._clock.since_boot(),
             timeout_sec=job.timeout_sec,
             idle_timeout_sec=job.idle_timeout_sec,
+            tool_timeout_sec=terms.tool_timeout_sec,
+            has_printed=has_printed,
         )
         self._dialogue = dialogue
         self._parser = dialogue or parser_for(profile.stream, self._clock.now)
         self._correspondence = Correspondence(registry, hold, dialogue or Deaf())
         self._pace = Pace(job.prompt)
+        self._guard = PromptGuard(job.prompt)
         self._activity = Activity()
         self._others = 0
+        self._has_hinted = False
 
     @property
     def _job(self) -> Job:
@@ -99,8 +109,9 @@ class Tending:
     def _take_turn(self, running: Running) -> None:
         heard = running.turn(self._pause())
         for printed in heard.output:
-            self._patience.sign_of_life(printed.at)
+            self._patience.output(printed.at)
             self._consider(self._parser.feed(printed.data, aside=printed.aside))
+            self._patience.at_tools(printed.at, self._parser.open_calls)
         for report in heard.reports:
             self._heed(report)
         if running.ended is None:
@@ -113,7 +124,7 @@ class Tending:
         """The agent's own word, with its exit; all that was held back is told before."""
         outcome = self._parser.end(self.ended.code, self.ended.signal)
         self._tell(*self._pace.rest(self._clock.since_boot()))
-        return outcome._replace(detail=PromptGuard(self._job.prompt).hide(outcome.detail))
+        return outcome._replace(detail=self._guard.hide(outcome.detail))
 
     def _pause(self) -> float:
         now = self._clock.since_boot()
@@ -231,26 +242,52 @@ class Tending:
     def _heed_clocks(self, now: float) -> None:
         due, job = self._patience.look(now), self._job
         if due is None:
+            self._take_hint_back()
             return
         if due not in (Due.TIMEOUT, Due.TIMEOUT_NEAR) and self._asks_a_person():
             self._patience.wait_for_person(now, True)
-        elif due is Due.SILENCE:
-            words = f"nothing was heard of it for {self._patience.idle(now):.0f} s"
-            sign = Sign(AgentState.WORKING, Channel.SILENCE, _SILENT, self._clock.now(), words)
-            self._note_silence(sign)
+        elif due in (Due.SILENCE, Due.NO_OUTPUT):
+            self._hint(due, now)
         elif due is Due.TIMEOUT:
             self._hold.stop(Cause.TIMEOUT, f"it ran for {job.timeout_sec:g} s")
         elif due is Due.IDLE_TIMEOUT:
-            words = f"nothing was heard of it for {job.idle_timeout_sec:g} s"
+            words = f"no output for {job.idle_timeout_sec:g} s (idle timeout)"
             self._hold.stop(Cause.IDLE_TIMEOUT, words)
+        elif due is Due.TOOL_TIMEOUT:
+            self._hold.stop(Cause.IDLE_TIMEOUT, self._tool_words(now))
         else:
-            limit = job.timeout_sec if due is Due.TIMEOUT_NEAR else job.idle_timeout_sec
+            limit = {
+                Due.TIMEOUT_NEAR: job.timeout_sec,
+                Due.IDLE_TIMEOUT_NEAR: job.idle_timeout_sec,
+                Due.TOOL_TIMEOUT_NEAR: self._tool_timeout_sec,
+            }[due]
             self._tell(Told(EventName.LOG, f"{due}: {limit:g} s", {"level": "warning"}))
 
-    def _note_silence(self, sign: Sign) -> None:
+    def _tool_words(self, now: float) -> str:
+        """Of the call that held the idle clock."""
+        end = self._patience.next_end()
+        name = self._guard.hide(end.call.name) if end.call is not None else ""
+        return f"tool call {name} ran for {now - end.since:.0f} s (tool timeout)"
+
+    def _hint(self, due: Due, now: float) -> None:
+        """That it is silent, and which limit ends it if it stays so."""
+        end = self._patience.next_end()
+        name = self._guard.hide(end.call.name) if end.call is not None else ""
+        words = self._patience.silence_words(due, now, name)
+        sign = Sign(AgentState.WORKING, Channel.SILENCE, _SILENT, self._clock.now(), words)
+        limit = NearLimit(end.limit, self._clock.now() + end.at - now, name)
+        self._has_hinted = True
+        self._note_silence(sign, {"limit": limit.to_event()})
+
+    def _note_silence(self, sign: Sign, limit: Mapping[str, Any]) -> None:
         """A hint, where nobody better speaks of states: it changes none, and ends nothing."""
-        if self._dialogue is None:
-            self._tell(Told(EventName.STATE, sign.words, sign.to_dict()))
+        state = sign.to_dict() if self._dialogue is None else {}
+        self._tell(Told(EventName.STATE, sign.words, {**state, **limit}))
+
+    def _take_hint_back(self) -> None:
+        if self._has_hinted and not self._patience.has_hinted:
+            self._has_hinted = False
+            self._tell(Told(EventName.STATE, "", {"limit": None}))
 
     def _asks_a_person(self) -> bool:
         """The last event that it told itself is a question; read only when it seems silent."""

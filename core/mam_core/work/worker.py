@@ -25,7 +25,7 @@ from mam_core.events.public_brokers import public_warning
 from mam_core.leases import LeaseTerms
 from mam_core.pace import paced
 from mam_core.process_mark import ProcessMark
-from mam_core.records import Job, Reason, Status
+from mam_core.records import DEFAULT_TOOL_TIMEOUT_SEC, Job, Reason, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import GateKind, Query
 from mam_core.work.attempt import Attempt
@@ -70,6 +70,7 @@ class Work(NamedTuple):
     back_off: BackOff = BACK_OFF
     output_max: int = CAP_BYTES
     caps: Caps = Caps()
+    tool_timeout_sec: float = DEFAULT_TOOL_TIMEOUT_SEC
 
 
 class Stops:
@@ -308,6 +309,7 @@ class Worker:
             self._work.relocation,
             self._work.back_off,
             self._work.output_max,
+            self._work.tool_timeout_sec,
         )
         try:
             profile = self._profile_of(job.agent)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
+from mam_core.agents.calls import OpenCall
 from mam_core.agents.kinds import kind_of
 from mam_core.agents.profiles import Profile
 from mam_core.agents.signs import Sign
@@ -36,6 +37,10 @@ class Reader(Protocol):
 
     def look(self, now: float) -> list[Sign]:
         """What came by files since the last look; cheap when nothing did."""
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """The tool calls that run, as far as this agent tells of them."""
 
     @property
     def speaks_for_itself(self) -> bool:

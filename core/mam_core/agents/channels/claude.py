@@ -11,9 +11,16 @@ from __future__ import annotations
 import json
 import os
 
+from mam_core.agents.calls import OpenCalls
 from mam_core.agents.channels import Prepared, Reader, titles
 from mam_core.agents.channels.claude_status import SessionStatus, StatusFile
-from mam_core.agents.channels.reading import ChannelReader, SilentEar, about_tool, in_short
+from mam_core.agents.channels.reading import (
+    ChannelReader,
+    SilentEar,
+    about_tool,
+    in_short,
+    tool_call,
+)
 from mam_core.agents.channels.spool import Call, Spool, command
 from mam_core.agents.profiles import Profile
 from mam_core.agents.signs import AgentState, Channel, Sign
@@ -68,6 +75,7 @@ class ClaudeEar(SilentEar):
         self._forget()
 
     def _forget(self) -> None:
+        self.calls = OpenCalls()
         self._last = SessionStatus("", "")
         self._is_in_turn = False  # busy since it was idle, by its status
         self._has_tasks = False  # its turn is over and work of it still runs
@@ -83,6 +91,7 @@ class ClaudeEar(SilentEar):
 
     def hook(self, call: Call) -> Sign | None:
         self._status.expect(label(call.data.get("session_id")))
+        self._follow_calls(call)
         match call.event:
             case "SessionStart":
                 # A session also "starts" in mid-turn, when it was compacted.
@@ -116,6 +125,19 @@ class ClaudeEar(SilentEar):
                 goes_on = call.data.get("reason") in ("clear", "resume")  # in another session
                 return None if goes_on else _sign(call, AgentState.ENDED)
         return None  # SubagentStop among them: it comes without a subagent, too
+
+    def _follow_calls(self, call: Call) -> None:
+        """Esc leaves no hook: what it broke off ends with the turn, by the status file."""
+        agent = label(call.data.get("agent_id"))
+        match call.event:
+            case "PreToolUse":
+                self.calls.begin(tool_call(call, agent))
+            case "PostToolUse" | "PostToolUseFailure":
+                self.calls.end(tool_call(call).call_id)
+            case "SubagentStop" if agent:
+                self.calls.leave(agent)
+            case "UserPromptSubmit" | "Stop" | "StopFailure" | "SessionEnd":
+                self.calls.forget()
 
     def _notified(self, call: Call) -> Sign | None:
         match call.data.get("notification_type"):
@@ -151,6 +173,7 @@ class ClaudeEar(SilentEar):
             if self._question and status.waits_for == "permission prompt":
                 words = self._question
             return [Sign(state, Channel.STATUS, rule, at, words)]
+        self.calls.forget()
         self._question = ""
         is_over, self._is_in_turn = self._is_in_turn and not self._has_tasks, False
         failed = is_over and self._has_failed

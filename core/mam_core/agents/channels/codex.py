@@ -12,8 +12,15 @@ from __future__ import annotations
 
 import json
 
+from mam_core.agents.calls import OpenCalls
 from mam_core.agents.channels import Prepared, Reader, titles
-from mam_core.agents.channels.reading import ChannelReader, SilentEar, about_tool, in_short
+from mam_core.agents.channels.reading import (
+    ChannelReader,
+    SilentEar,
+    about_tool,
+    in_short,
+    tool_call,
+)
 from mam_core.agents.channels.spool import Call, Spool, command
 from mam_core.agents.profiles import Profile
 from mam_core.agents.signs import AgentState, Channel, Sign
@@ -56,6 +63,7 @@ class CodexEar(SilentEar):
         self._forget()
 
     def _forget(self) -> None:
+        self.calls = OpenCalls()
         self._first_at: float | None = None
         self._turn_at: float | None = None  # the time when it began to work
         self._report = ""
@@ -87,6 +95,7 @@ class CodexEar(SilentEar):
             case "blocked":
                 return Sign(AgentState.WAITING, Channel.OSC, rule, now, self._question or kind)
             case "done" | "error" | "idle":
+                self.calls.forget()
                 is_over = said != "idle" or self._was_interrupted(now)
                 self._turn_at = None
                 if said == "idle" and is_over:
@@ -124,11 +133,16 @@ class CodexEar(SilentEar):
                 return sign._replace(state=AgentState.IDLE)
             case "UserPromptSubmit" | "PreToolUse" | "PostToolUse":
                 self._question = ""
+                if call.event == "PreToolUse":
+                    self.calls.begin(tool_call(call))
+                elif call.event == "PostToolUse":
+                    self.calls.end(tool_call(call).call_id)
                 return sign
             case "PermissionRequest":
                 self._question = words
                 return sign._replace(state=AgentState.WAITING)
             case "Stop":
+                self.calls.forget()
                 return sign._replace(state=AgentState.IDLE, turn_over=True)
             case "SessionEnd":
                 return sign._replace(state=AgentState.ENDED)

@@ -17,8 +17,15 @@ import os
 import sys
 from typing import Any
 
+from mam_core.agents.calls import OpenCalls
 from mam_core.agents.channels import Prepared, Reader, titles
-from mam_core.agents.channels.reading import ChannelReader, SilentEar, about_tool, in_short
+from mam_core.agents.channels.reading import (
+    ChannelReader,
+    SilentEar,
+    about_tool,
+    in_short,
+    tool_call,
+)
 from mam_core.agents.channels.spool import Call, Spool, command
 from mam_core.agents.profiles import Profile
 from mam_core.agents.signs import AgentState, Channel, Sign
@@ -86,6 +93,7 @@ class GeminiEar(SilentEar):
         self._forget()
 
     def _forget(self) -> None:
+        self.calls = OpenCalls()
         self._session = ""
         self._mark: titles.Mark | None = None
         self._is_in_turn = False  # by its title
@@ -102,6 +110,10 @@ class GeminiEar(SilentEar):
             case "SessionStart":
                 return sign._replace(state=AgentState.IDLE)
             case "BeforeAgent" | "BeforeTool" | "AfterTool":
+                if call.event == "BeforeTool":
+                    self.calls.begin(tool_call(call))
+                elif call.event == "AfterTool":
+                    self.calls.end(tool_call(call).call_id)
                 return sign
             case "Notification":
                 if call.data.get("notification_type") != "ToolPermission":
@@ -109,6 +121,7 @@ class GeminiEar(SilentEar):
                 rule = f"{call.event}: ToolPermission"
                 return sign._replace(state=AgentState.WAITING, rule=rule, words=_question(call))
             case "AfterAgent":
+                self.calls.forget()
                 over = sign._replace(state=AgentState.IDLE, turn_over=True)
                 if text(call.data.get("prompt_response")).strip() != _NO_ANSWER:
                     return over

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
+from typing import Any
 
+from mam_core.agents.calls import OpenCall, OpenCalls
 from mam_core.agents.channels import Prepared, Reader
 from mam_core.agents.channels.reading import ChannelReader, Mute, SilentEar, in_short
 from mam_core.agents.channels.spool import Call, Spool
 from mam_core.agents.profiles import Profile
 from mam_core.agents.signs import AgentState, Channel, Sign
-from mam_core.agents.streams.values import label, listed, table, text
+from mam_core.agents.streams.values import doing, label, listed, table, text
 from mam_core.disk import Folder
 
 VARIABLE = "OPENCODE_CONFIG_DIR"
@@ -29,6 +32,7 @@ PLUGIN = "mam.js"
 EVENTS = (
     "session.created", "session.status", "session.idle", "session.error", "permission.asked",
     "permission.replied", "question.asked", "question.replied", "question.rejected",
+    "message.part.updated",
 )  # fmt: skip
 
 _SOURCE = """\
@@ -38,6 +42,7 @@ import { renameSync, writeFileSync } from "node:fs"
 const spool = %(spool)s
 const wanted = new Set(%(events)s)
 const cut = (value) => (typeof value === "string" ? value.slice(0, 2000) : undefined)
+const told = new Map()
 let count = 0
 
 export const MamStates = async () => ({
@@ -45,7 +50,14 @@ export const MamStates = async () => ({
     try {
       if (!wanted.has(event?.type)) return
       const said = event.properties ?? {}
-      const told = {
+      const part = said.part
+      if (event.type === "message.part.updated") {
+        // Of all the parts of an answer only tools, and of a tool that it begins and ends.
+        const status = part?.type === "tool" ? part.state?.status : undefined
+        if (!status || status === "pending" || told.get(part.callID) === status) return
+        status === "running" ? told.set(part.callID, status) : told.delete(part.callID)
+      }
+      const kept = {
         sessionID: cut(said.sessionID),
         info: { id: cut(said.info?.id), parentID: cut(said.info?.parentID) },
         status: { type: cut(said.status?.type), message: cut(said.status?.message) },
@@ -53,9 +65,16 @@ export const MamStates = async () => ({
         patterns: said.patterns?.slice?.(0, 3).map(cut),
         questions: said.questions?.slice?.(0, 1).map((one) => ({ question: cut(one?.question) })),
         error: { name: cut(said.error?.name), data: { message: cut(said.error?.data?.message) } },
+        part: part && {
+          type: cut(part.type), tool: cut(part.tool), callID: cut(part.callID),
+          state: { status: cut(part.state?.status), input: {
+            description: cut(part.state?.input?.description),
+            command: cut(part.state?.input?.command),
+          } },
+        },
       }
       const name = `${event.type}.${process.pid}-${count++}`
-      const line = JSON.stringify({ pid: process.pid, properties: told })
+      const line = JSON.stringify({ pid: process.pid, properties: kept })
       writeFileSync(`${spool}/.${name}`, line, { mode: 0o600 })
       renameSync(`${spool}/.${name}`, `${spool}/${name}`)
     } catch {}
@@ -89,6 +108,7 @@ class OpencodeEar(SilentEar):
         self._forget()
 
     def _forget(self) -> None:
+        self.calls = OpenCalls()
         self._pid: object = None
         self._children: set[str] = set()
         self._is_in_turn = False
@@ -114,6 +134,9 @@ class OpencodeEar(SilentEar):
                 return self._status(sign, said)
             case "session.idle" if not child:
                 return self._idle(sign)
+            case "message.part.updated":
+                self._follow_call(table(said.get("part")))
+                return None
             case "session.error" if not child:
                 self._note_failure(said)
                 return None
@@ -128,6 +151,14 @@ class OpencodeEar(SilentEar):
             case "permission.replied" | "question.replied" | "question.rejected":
                 return sign
         return None
+
+    def _follow_call(self, part: Mapping[str, Any]) -> None:
+        call_id, state = label(part.get("callID")), table(part.get("state"))
+        status = state.get("status")
+        if part.get("type") == "tool" and status == "running":
+            self.calls.begin(OpenCall(call_id, label(part.get("tool")), doing(state.get("input"))))
+        elif status in ("completed", "error"):
+            self.calls.end(call_id)
 
     def _is_ours(self, call: Call) -> bool:
         """An opencode that the agent starts inherits the variable, and so speaks here, too."""
@@ -153,6 +184,7 @@ class OpencodeEar(SilentEar):
 
     def _idle(self, sign: Sign) -> Sign | None:
         """It says so twice."""
+        self.calls.forget()
         if not self._is_in_turn:
             return None
         failed, words = self._has_failed, self._error

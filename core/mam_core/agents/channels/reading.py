@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from mam_core.agents.calls import OpenCall, OpenCalls
 from mam_core.agents.channels.osc import STATE, TITLES, Scanner
 from mam_core.agents.channels.spool import Call, Spool
 from mam_core.agents.signs import Sign
 from mam_core.agents.streams.discretion import short
-from mam_core.agents.streams.values import label, listed, table, text, topic
+from mam_core.agents.streams.values import doing, label, listed, table, text, topic
 
 #: As long as the words of a question are told; the whole question stands on the screen.
 _WORDS = 300
@@ -20,6 +21,8 @@ _WORDS = 300
 
 class Ear(Protocol):
     """What the words of one program mean. Each answers with a sign where there is a new one."""
+
+    calls: OpenCalls  #: that it tells of
 
     def started(self, pid: int) -> None: ...
 
@@ -34,6 +37,8 @@ class Ear(Protocol):
 
 class SilentEar:
     """Hears nothing; agents override what they have."""
+
+    calls = OpenCalls()
 
     def started(self, pid: int) -> None:
         return None
@@ -64,6 +69,10 @@ class ChannelReader:
     def started(self, pid: int) -> None:
         self._ear.started(pid)
 
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        return self._ear.calls.all()
+
     def heard(self, data: bytes, now: float) -> list[Sign]:
         signs: list[Sign | None] = []
         for report in self._scanner.feed(data):
@@ -82,6 +91,7 @@ class Mute:
     """An agent that has no channel of its own."""
 
     speaks_for_itself = False
+    open_calls: tuple[OpenCall, ...] = ()
 
     def started(self, pid: int) -> None:
         return None
@@ -91,6 +101,13 @@ class Mute:
 
     def look(self, now: float) -> list[Sign]:
         return []
+
+
+def tool_call(call: Call, within: str = "") -> OpenCall:
+    """That a hook tells of. Where it has no id, two of one tool are taken for one."""
+    tool = label(call.data.get("tool_name"))
+    call_id = label(call.data.get("tool_use_id")) or tool
+    return OpenCall(call_id, tool, doing(call.data.get("tool_input")), within)
 
 
 def about_tool(name: object, tool_input: object) -> str:

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mam_core.records import Reason
+
+if TYPE_CHECKING:
+    from mam_core.agents.calls import OpenCall
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -90,6 +93,10 @@ class Outcome(NamedTuple):
 
 class StreamParser(Protocol):
     """Reads one attempt's output."""
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """The tool calls that run, as far as this agent tells of them before they have ended."""
 
     def feed(self, data: bytes, *, aside: bool = False) -> list[Happening]:
         """What these bytes say; `aside` where they come from standard error.

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from mam_core.agents.calls import OpenCall
 from mam_core.agents.quota import Limit, plausible
 from mam_core.agents.streams.base import Happening, Kind, Tokens, ToolState
 from mam_core.agents.streams.json_lines import JsonLines
 from mam_core.agents.streams.values import (
     count,
+    doing,
     file_name,
     label,
     listed,
@@ -31,7 +33,7 @@ from mam_core.records import Reason
 
 _WRITERS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _ASKS = frozenset({"AskUserQuestion", "ExitPlanMode"})
-#: Tools that run at once, and answers that stream at once; more than this is no agent of ours.
+#: Answers that stream at once; more than this is no agent of ours.
 _MAX_OPEN = 256
 
 
@@ -40,7 +42,6 @@ class ClaudeStream(JsonLines):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        self._open: dict[str, tuple[str, str]] = {}  #: tools that run: their name, what they write
         self._spent = Tokens()  #: of the answers that are finished
         self._streaming: dict[str, Tokens] = {}  #: of those that are not, by who speaks
         self._denied: set[str] = set()
@@ -76,38 +77,36 @@ class ClaudeStream(JsonLines):
             limit = self._limit(words) if error == "rate_limit" else None
             yield from self.evidence.fail(words, limit=limit)
             return
+        within = label(entry.get("parent_tool_use_id"))
         for block in blocks:
             kind = block.get("type")
             if kind == "text":
                 yield Happening(Kind.TEXT, text(block.get("text")))
             elif kind == "tool_use":
-                yield self._tool(block)
+                yield self._tool(block, within)
             elif kind in ("thinking", "redacted_thinking"):
                 yield Happening(Kind.THINKING, text(block.get("thinking")))
 
-    def _tool(self, block: Mapping[str, Any]) -> Happening:
+    def _tool(self, block: Mapping[str, Any], within: str) -> Happening:
         name, given = label(block.get("name")), block.get("input")
         if name in _ASKS:
             return Happening(Kind.QUESTION, _question(given), {"tool": name, "waits": False})
-        if len(self._open) >= _MAX_OPEN:
-            self._open.pop(next(iter(self._open)))
         writes = file_name(given) if name in _WRITERS else ""
-        self._open[label(block.get("id"))] = (name, writes)
+        self.calls.begin(OpenCall(label(block.get("id")), name, doing(given), within, writes))
         return Happening(Kind.TOOL, topic(given), {"tool": name, "state": ToolState.STARTED})
 
     def _user(self, entry: Mapping[str, Any]) -> Iterator[Happening]:
         content = table(entry.get("message")).get("content")
         for block in map(table, listed(content)):
             if block.get("type") == "tool_result":
-                found = self._open.pop(label(block.get("tool_use_id")), None)
+                found = self.calls.end(label(block.get("tool_use_id")))
                 if found is None:
                     continue
-                name, writes = found
-                data: dict[str, Any] = {"tool": name, "state": ToolState.ENDED}
+                data: dict[str, Any] = {"tool": found.tool, "state": ToolState.ENDED}
                 if block.get("is_error") is True:
                     data["state"] = ToolState.FAILED
-                elif writes:
-                    data["file"] = writes
+                elif found.writes:
+                    data["file"] = found.writes
                 yield Happening(Kind.TOOL, "", data)
             elif text(block.get("text")).startswith("[Request interrupted"):
                 yield Happening(Kind.LOG, text(block.get("text")))
@@ -189,6 +188,7 @@ class ClaudeStream(JsonLines):
         return Limit(words, self._resets_at or (found.until if found else None))
 
     def _result(self, entry: Mapping[str, Any]) -> Iterator[Happening]:
+        self.calls.forget()
         yield from self.evidence.begin(session(entry.get("session_id")))
         if used := table(entry.get("modelUsage")):
             # Of the whole process, subagents too; it replaces what was counted on the way.

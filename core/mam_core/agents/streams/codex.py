@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from mam_core.agents.calls import OpenCall
 from mam_core.agents.streams.base import Happening, Kind, ToolState
 from mam_core.agents.streams.json_lines import JsonLines
 from mam_core.agents.streams.values import (
     api_words,
     count,
     file_name,
+    label,
     listed,
     session,
     table,
@@ -49,6 +51,7 @@ class CodexStream(JsonLines):
         if kind == "thread.started":
             return self.evidence.begin(session(entry.get("thread_id")))
         if kind == "turn.started":
+            self.calls.forget()
             self.evidence.go_on()
             return ()
         if kind in (_STARTED, "item.completed"):
@@ -71,7 +74,13 @@ class CodexStream(JsonLines):
     def _item(self, item: Mapping[str, Any], begins: bool) -> Iterator[Happening]:
         kind = text(item.get("type"))
         if kind in _TOOLS:
-            yield _tool(kind, item, begins)
+            happening = _tool(kind, item, begins)
+            call_id = label(item.get("id"))
+            if begins:
+                self.calls.begin(OpenCall(call_id, _TOOLS[kind], happening.text))
+            else:
+                self.calls.end(call_id)
+            yield happening
         elif begins:
             return
         elif kind == "agent_message":
@@ -92,6 +101,7 @@ class CodexStream(JsonLines):
         yield Happening(Kind.RETRY, again[3] or "", data)
 
     def _completed(self, usage: Mapping[str, Any]) -> Iterator[Happening]:
+        self.calls.forget()
         used = tokens(
             input=usage.get("input_tokens"),
             output=usage.get("output_tokens"),
@@ -102,6 +112,7 @@ class CodexStream(JsonLines):
         yield from self.evidence.succeed(self._answer)
 
     def _failed(self, message: str) -> Iterator[Happening]:
+        self.calls.forget()
         message = api_words(message) or "the turn failed"
         yield from self.evidence.fail(message)
         yield Happening(Kind.RESULT, message, {"ok": False})

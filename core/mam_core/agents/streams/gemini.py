@@ -13,12 +13,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from mam_core.agents.calls import OpenCall
 from mam_core.agents.streams.base import Happening, Kind, Tokens, ToolState
 from mam_core.agents.streams.json_lines import JsonLines
 from mam_core.agents.streams.lines import Line
 from mam_core.agents.streams.values import (
     api_words,
     count,
+    doing,
     file_name,
     label,
     session,
@@ -35,7 +37,6 @@ _ATTEMPT = re.compile(r"Attempt (\d{1,4}) failed(?: with status (\d{3}))?[.:]? *
 _WAIT = re.compile(r"Retrying after (\d{1,9})ms")
 _WRAPPED = re.compile(r"\[API Error: (.*)\](?:\n(.*))?", re.DOTALL)
 _FRAME = "    at "
-_MAX_OPEN = 256
 _MAX_ANSWER_CHARS = 64 * 1024
 _MAX_DOCUMENT_CHARS = 4 * 1024 * 1024
 
@@ -45,7 +46,6 @@ class GeminiStream(JsonLines):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        self._open: dict[str, tuple[str, str]] = {}
         self._pieces: list[str] = []
         self._length = 0
         self._answer = ""
@@ -104,20 +104,19 @@ class GeminiStream(JsonLines):
     def _tool_use(self, entry: Mapping[str, Any]) -> Iterator[Happening]:
         yield from self._said()
         name, given = label(entry.get("tool_name")), entry.get("parameters")
-        if len(self._open) >= _MAX_OPEN:
-            self._open.pop(next(iter(self._open)))
         writes = file_name(given) if name in _WRITERS else ""
-        self._open[label(entry.get("tool_id"))] = (name, writes)
+        self.calls.begin(OpenCall(label(entry.get("tool_id")), name, doing(given), "", writes))
         yield Happening(Kind.TOOL, topic(given), {"tool": name, "state": ToolState.STARTED})
 
     def _tool_result(self, entry: Mapping[str, Any]) -> Iterator[Happening]:
-        name, writes = self._open.pop(label(entry.get("tool_id")), ("", ""))
+        call = self.calls.end(label(entry.get("tool_id"))) or OpenCall("", "")
+        name = call.tool
         data: dict[str, Any] = {"tool": name, "state": ToolState.ENDED}
         problem = table(entry.get("error"))
         if entry.get("status") == "error":
             data["state"] = ToolState.FAILED
-        elif writes:
-            data["file"] = writes
+        elif call.writes:
+            data["file"] = call.writes
         yield Happening(Kind.TOOL, text(problem.get("message")), data)
         kind = label(problem.get("type"))
         if (kind == "tool_not_registered" and name in _GUARDED) or kind == "policy_violation":
@@ -130,6 +129,7 @@ class GeminiStream(JsonLines):
         yield Happening(Kind.LOG, words)
 
     def _result(self, entry: Mapping[str, Any]) -> Iterator[Happening]:
+        self.calls.forget()
         yield from self._said()
         stats = table(entry.get("stats"))
         sent, came = count(stats.get("input_tokens")), count(stats.get("output_tokens"))

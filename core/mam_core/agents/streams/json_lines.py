@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import tzinfo
 from typing import Any
 
+from mam_core.agents.calls import OpenCall, OpenCalls
 from mam_core.agents.streams.base import Happening, Kind, Outcome
 from mam_core.agents.streams.evidence import Evidence
 from mam_core.agents.streams.lines import Line, Lines
@@ -24,6 +25,7 @@ class JsonLines:
 
     def __init__(self, now: Callable[[], float], local: tzinfo | None = None) -> None:
         self.evidence = Evidence(now, local)
+        self.calls = OpenCalls()
         self._lines = Lines(MAX_LINE_BYTES)
         self._side = Lines(MAX_TEXT_BYTES)
         self._closed = False
@@ -35,6 +37,10 @@ class JsonLines:
     def hear(self, line: str) -> Iterable[Happening]:
         """What a line of text says that is none of the format's."""
         return self.evidence.say(line)
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        return self.calls.all()
 
     def feed(self, data: bytes, *, aside: bool = False) -> list[Happening]:
         found: list[Happening] = []

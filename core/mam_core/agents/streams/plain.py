@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import tzinfo
 
+from mam_core.agents.calls import OpenCall
 from mam_core.agents.quota import Limit
 from mam_core.agents.streams.base import Happening, Kind, Outcome
 from mam_core.agents.streams.evidence import Evidence
@@ -28,6 +29,7 @@ class PlainText:
 
     #: Every line may change what the next one means; else only the last of many are read.
     reads_all = False
+    open_calls: tuple[OpenCall, ...] = ()  #: text does not tell
 
     def __init__(self, now: Callable[[], float], local: tzinfo | None = None) -> None:
         self.evidence = Evidence(now, local)

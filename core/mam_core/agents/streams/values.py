@@ -79,6 +79,11 @@ def unstyled(line: str) -> str:
     return _ESCAPES.sub("", line) if "\x1b" in line else line
 
 
+def doing(tool_input: Any) -> str:
+    """What a call runs: its command before what it says about it."""
+    return text(table(tool_input).get("command")) or topic(tool_input)
+
+
 def topic(tool_input: Any) -> str:
     """What a tool is used for, in the words of its input."""
     given = table(tool_input)

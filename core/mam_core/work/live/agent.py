@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+from mam_core.agents.calls import OpenCall
 from mam_core.agents.channels import Reader
 from mam_core.agents.judging import Judge
 from mam_core.agents.signs import AgentState, Channel, Sign
@@ -88,6 +89,10 @@ class LiveAgent:
     @property
     def speaks_for_itself(self) -> bool:
         return self._reader.speaks_for_itself
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        return self._reader.open_calls
 
     def quiet_sec(self, now: float) -> float:
         return now - self._printed_at

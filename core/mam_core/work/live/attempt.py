@@ -48,9 +48,7 @@ class LiveAttempt(Attempt):
     ) -> None:
         super().__init__(registry, job, profile, terms, screen, is_stopping)
         self._session = session
-        self._live = LiveTending(
-            registry, profile, self._hold, self._voice, screen, terms.grace_sec
-        )
+        self._live = LiveTending(registry, profile, self._hold, self._voice, screen, terms)
         self._tending = self._live
 
     def run(self) -> Job | None:

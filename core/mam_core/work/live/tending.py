@@ -7,12 +7,15 @@ clock or a lost lease end its whole tree, and so does its own death.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from mam_core.agents.profiles import Profile
 from mam_core.agents.quota import find_limit
 from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.agents.streams import Outcome
 from mam_core.agents.streams.base import Tokens
-from mam_core.agents.streams.discretion import PromptGuard, short
+from mam_core.agents.streams.discretion import short
 from mam_core.agents.streams.events import Told
 from mam_core.audit import AuditEvent
 from mam_core.events.event import Event, EventName
@@ -20,7 +23,7 @@ from mam_core.messages import without_controls
 from mam_core.records import Reason
 from mam_core.registry import Registry
 from mam_core.work.correspondence import Correspondence
-from mam_core.work.hold import Hold
+from mam_core.work.hold import Hold, Terms
 from mam_core.work.live.agent import LiveAgent, Moment
 from mam_core.work.live.delivery import Delivery, Step
 from mam_core.work.live.errands import Errands
@@ -50,9 +53,9 @@ class LiveTending(Tending):
         hold: Hold,
         voice: Voice,
         screen: Screen,
-        grace_sec: float,
+        terms: Terms,
     ) -> None:
-        super().__init__(registry, profile, hold, voice, screen, grace_sec)
+        super().__init__(registry, profile, hold, voice, screen, terms, has_printed=True)
         self._turn = Turn()
         self._turn_end: TurnEnd | None = None
         self._report: Event | None = None
@@ -60,7 +63,6 @@ class LiveTending(Tending):
         self._told_step = Step.READY
         self._tail = b""
         self._mentioned = ""
-        self._guard = PromptGuard(hold.job.prompt)
 
     def attend(self, session: LiveSession, agent: LiveAgent, log: OutputLog, line: bytes) -> None:
         """Until the job is through, or nothing of the agent is left."""
@@ -106,6 +108,7 @@ class LiveTending(Tending):
         now = self._clock.since_boot()
         if moment.printed or moment.typed:
             self._patience.sign_of_life(now)
+        self._patience.at_tools(now, self._agent.open_calls)
         for sign in moment.signs:
             self._agent.judge.hear(sign)
             self._witness.show(now)
@@ -165,9 +168,10 @@ class LiveTending(Tending):
         else:
             self._witness.clear()
 
-    def _note_silence(self, sign: Sign) -> None:
+    def _note_silence(self, sign: Sign, limit: Mapping[str, Any]) -> None:
         """The judge believes everybody else first, the screen too."""
         self._agent.judge.hear(sign)
+        self._tell(Told(EventName.STATE, sign.words, limit))
 
     # -- its end ---------------------------------------------------------------------------
 

@@ -1,0 +1,56 @@
+"""Which limit ends an attempt next: its wall clock, its silence, or the time of a tool call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from mam_core.table import age
+
+
+class Limit(StrEnum):
+    """The clocks of an attempt."""
+
+    WALL = "wall"
+    IDLE = "idle"
+    TOOL = "tool"  #: silent while a tool call is open
+    WAITING = "waiting"  #: for a person: the idle clock stands, the wall clock goes on
+
+    @property
+    def timeout(self) -> str:
+        """What ends an attempt by it."""
+        return {Limit.IDLE: "idle timeout", Limit.TOOL: "tool timeout"}.get(self, "timeout")
+
+
+class NearLimit(NamedTuple):
+    """The one that comes first, and when. Its words are the agent's: foreign text."""
+
+    limit: Limit
+    ends_at: float  #: seconds since 1970
+    words: str = ""  #: the tool call
+
+    def sentence(self, now: float) -> str:
+        left = age(max(0.0, self.ends_at - now))
+        ends = f"ends in {left} ({self.limit.timeout})"
+        if self.limit is Limit.WAITING:
+            return f"the idle clock stands while it waits; {ends}"
+        return f"tool call {self.words}; {ends}" if self.words else ends
+
+    def to_dict(self, now: float) -> dict[str, Any]:
+        """As lists and `why` tell it."""
+        left = round(max(0.0, self.ends_at - now), 3)
+        return {**self._asdict(), "limit": str(self.limit), "left_sec": left}
+
+    def to_event(self) -> dict[str, Any]:
+        return {**self._asdict(), "limit": str(self.limit)}
+
+    @classmethod
+    def from_event(cls, data: object) -> NearLimit | None:
+        """From an event's data, which anybody may have written; None when it is none."""
+        if not isinstance(data, Mapping):
+            return None
+        try:
+            return cls(Limit(data["limit"]), float(data["ends_at"]), str(data.get("words") or ""))
+        except (KeyError, TypeError, ValueError):
+            return None
