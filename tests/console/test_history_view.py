@@ -12,15 +12,17 @@ from mam_core.records import Reason, Status
 from mam_core.registry import Registry
 from mam_core.replay import chronicle
 from mam_tui.history import reading as history_reading
+from mam_tui.history.reading import HistoryReader
 from mam_tui.screens.compare import CompareScreen
 from mam_tui.screens.history import HistoryScreen
 from mam_tui.screens.job import JobScreen
 from mam_tui.widgets import paged_table
 from tests.console.at_rest import is_asleep
-from tests.console.detail_story import HOSTILE, output_of, two_attempts
+from tests.console.detail_story import HOSTILE, desk_on, output_of, two_attempts
 from tests.console.staging import Opened, opened
 from tests.support.clock import FakeClock
 from tests.support.jobs import WORKER, add, running
+from tests.support.patience import eventually
 
 _WINDOW = 60
 
@@ -249,6 +251,22 @@ async def test_of_many_only_those_around_the_eye_are_held(
         looks = view.reader.looks
         await console.pilot.pause(0.3)
         assert view.reader.looks == looks  # nobody sees it: nothing is read
+
+
+def test_a_first_reading_that_takes_long_makes_nobody_wait_for_the_next(
+    registry: Registry, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A minute for a hundred thousand jobs would have meant twenty minutes without news."""
+    gone(registry, clock)
+    monkeypatch.setattr(history_reading, "_SHARE", 1e6)  # each look counts as one of hours
+    monkeypatch.setattr(history_reading, "_LONGEST_SEC", 0.05)
+    reader = HistoryReader(desk_on(tmp_path, clock), lambda _: None)
+    try:
+        reader.watch()
+        eventually(lambda: reader.looks >= 3, "it looks again and again")
+    finally:
+        reader.close()
+        eventually(lambda: not (reader._thread and reader._thread.is_alive()), "it is over")
 
 
 def make_a_file_of(folder: Path) -> None:

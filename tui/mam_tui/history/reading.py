@@ -20,9 +20,11 @@ from mam_tui.threads import started
 
 #: Rows that are held at once, however many there are.
 WINDOW = 600
-#: Between two looks at the audit log; a look may take a twentieth of the time.
+#: Between two looks at the audit log; a look may take a twentieth of the time, but none is waited
+#: for longer than this: the first one reads everything, and says nothing about the next.
 _PACE_SEC = 3.0
 _SHARE = 20
+_LONGEST_SEC = 30.0
 #: While much is read, what is there already is shown so often.
 _SHOW_SEC = 1.0
 _BREATH_SEC = 0.001
@@ -185,7 +187,7 @@ class HistoryReader:
             self._let_go()  # there was no audit log yet: perhaps there will be one on disk
         now = time.monotonic()
         with self._changed:
-            self._next_at = now + max(_PACE_SEC, _SHARE * (now - began))
+            self._next_at = now + min(max(_PACE_SEC, _SHARE * (now - began)), _LONGEST_SEC)
 
     def _steps(self, history: History) -> Iterator[tuple[int, int]]:
         """It may be left half-way: what was read stays read."""
