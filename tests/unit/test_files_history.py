@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import io
 import os
 import shutil
 from pathlib import Path
@@ -10,12 +12,14 @@ from typing import Any
 
 import pytest
 
-from mam_core import api
-from mam_core.audit import META, AuditLog
+from mam_core import api, audit_lines
+from mam_core.audit import META, AuditEvent, AuditLog
 from mam_core.audit_lines import EVENTS
 from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.stores.files import FilesStore
+from mam_core.work.screen import Screen
+from mam_core.work.voice import Voice
 from tests.support.children import child
 from tests.support.clock import FakeClock
 from tests.support.files import rows, told
@@ -81,6 +85,41 @@ class TestTheAuditLogIsBroken:
         }
         later.next_seq(job_id)
         assert len(told(later, job_id)) == 2, "and told once"
+
+    def test_notes_wait_for_a_history_whose_holder_is_stuck(
+        self, registry: Registry, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Receipts and the facts of an attempt hang on no change; they are kept like all others."""
+        monkeypatch.setattr(audit_lines, "_PATIENCE_SEC", 0.05)
+        job = running(registry)
+        other = add(registry, "another")
+        voice = Voice(registry, job, Screen(io.StringIO()))
+        waits: list[int] = []
+        real = audit_lines._lock_briefly
+
+        def counted(fd: int) -> None:
+            waits.append(fd)
+            real(fd)
+
+        with open(Path(registry.store.audit.path) / job.job_id / EVENTS, "a") as stuck:
+            fcntl.flock(stuck, fcntl.LOCK_EX)
+            for number in range(3):
+                clock.pass_time(1)
+                voice.note(AuditEvent.ATTEMPT_ENDED, why=f"part {number}", attempt_no=number)
+            clock.pass_time(1)
+            registry.finish(job.job_id, Status.COMPLETED, attempt=1)
+            monkeypatch.setattr(audit_lines, "_lock_briefly", counted)
+            registry.next_seq(other)
+            assert len(waits) == 1, "one wait, whatever is owed"
+        clock.pass_time(1)
+        registry.next_seq(other)
+        events = [event for _, event in told(registry, job.job_id)]
+        assert events == [
+            *("registered", "status_changed", "attempt_ended", "attempt_ended", "attempt_ended"),
+            "status_changed",
+        ]
+        registry.next_seq(other)
+        assert len(told(registry, job.job_id)) == len(events), "each once"
 
     def test_meta_of_a_debt_is_still_the_record_as_registered(
         self, registry: Registry, place: Path

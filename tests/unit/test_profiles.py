@@ -101,7 +101,7 @@ class TestProfiles:
             profile_of(Config(), "claud")
         assert caught.value.message == (
             "there is no agent 'claud': say one of aider, claude-code, codex, gemini, opencode, "
-            "shell, or add [agents.NAME] with a command to mam.toml"
+            "shell, or add [agents.NAME] with a command to mam.toml. Did you mean claude-code?"
         )
 
     def test_a_file_changes_what_it_says_and_nothing_else(self, tmp_path: Path) -> None:

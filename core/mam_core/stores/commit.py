@@ -125,9 +125,12 @@ class Committer:
                 owed.append((job_id, _with_meta(line, job)))
             if progress is not None:
                 progress(len(batch.lines) + done, 2 * len(batch.lines))
+        late = {job_id for job_id, _ in owed}
         for job_id, line in batch.notes:
-            self._audit.append(job_id, line)
-        if batch.changes_files:
+            if job_id in late or not self._audit.append(job_id, line):
+                owed.append((job_id, line))
+                late.add(job_id)
+        if batch.changes_files or owed:
             self._owe(owed)
             if batch.moves:
                 # An archive move names no temp file: replayed after a power cut it would be wrong.
@@ -137,6 +140,7 @@ class Committer:
     def recover(self, *, died: bool) -> None:
         """Finish what an earlier holder began: its renames, then its audit lines."""
         owed: list[Line] = []
+        late: set[str] = set()
         moved = False
         for intent in self.journal.pending():
             for source, target in intent.moves:
@@ -146,9 +150,10 @@ class Committer:
                 except FileNotFoundError:
                     continue  # it got that far
             for job_id, line in intent.audit:
-                told = self._audit.tells(job_id, line)
-                if not self._tell(job_id, line, self._current(job_id), told=told):
+                # One wait for a history whose holder is stuck, however much it is owed.
+                if job_id in late or not self._pay(job_id, line):
                     owed.append((job_id, line))
+                    late.add(job_id)
         if moved:
             self._folder.sync()
         if died:
@@ -252,6 +257,10 @@ class Committer:
         if first:
             return self._audit.begin(job, plain, meta=meta, record=record)
         return self._audit.append(job_id, plain, job)
+
+    def _pay(self, job_id: str, line: dict[str, Any]) -> bool:
+        told = self._audit.tells(job_id, line)
+        return self._tell(job_id, line, self._current(job_id), told=told)
 
     def _owe(self, owed: list[Line]) -> None:
         try:

@@ -94,7 +94,11 @@ class Voice:
         """A line of the job's history."""
         known = {name: value for name, value in facts.items() if value is not None}
         line = self._registry.note(event, attempt=self._job.attempt, **known)
-        self._registry.store.audit.append(self._job.job_id, line.to_dict(self._job.job_id))
+        store, job_id = self._registry.store, self._job.job_id
+        if not store.audit.append(job_id, line.to_dict(job_id)):
+            # Whoever holds the history is stuck: as a change's own line it is written later.
+            with suppress(OSError, MamError), store.transaction() as tx:
+                tx.note(job_id, line)
 
     def apply(
         self, decision: Decision, told: Mapping[str, Any], is_stopping: Callable[[], bool]
