@@ -139,6 +139,14 @@ class TestHandingOn:
         refused = mam("dispatch", "import", "S03")
         assert (refused.code, "is completed by mac2" in refused.err) == (1, True)
 
+    def test_an_agent_that_nothing_knows_is_said(self, mam: Mam, place: Path) -> None:
+        (mam.folder / "specs").mkdir()
+        (mam.folder / "specs" / "S01.md").write_text("do it")
+        write(place, S01=PENDING)
+        answer = mam.ok("dispatch", "import", "--agent", "claude")
+        assert "warning: unknown agent 'claude'. Did you mean claude-code?" in answer.err
+        assert mam.record(answer.lines[0].split()[1])["agent"] == "claude"
+
     def test_jobs_are_written_as_tasks(self, mam: Mam, place: Path) -> None:
         """Decision 4, X3, X4, X10: pending, claimed, running, completed, failed and its reason."""
         ids = [mam.register(f"job {n}") for n in range(4)]

@@ -85,6 +85,19 @@ class TestRegister:
             answer = known.ok("register", *changed(prompt=f"part {number}", **names))
             assert answer.err == "", names
 
+    def test_a_mistake_in_the_settings_is_said_too(self, known: Mam) -> None:
+        text = (known.folder / "mam.toml").read_text()
+        said = "unknown agent 'shel'. Did you mean shell?"
+        for table in ('[templates.u]\nagent = "shel"\n', '[defaults]\nagent = "shel"\n'):
+            (known.folder / "mam.toml").write_text(f"{table}{text}")
+            words = ["register", "--prompt", table, "--label", "tmux:alpha"]
+            words += ["--template", "u"] if "templates.u" in table else []
+            assert said in known.ok(*words).err
+            line = json.dumps({"prompt": f"{table} 2", "agent_session": "tmux:alpha"})
+            (known.folder / "jobs").write_text(line)
+            words[1:5] = ["--bulk", "jobs"]
+            assert said in known.ok(*words).err
+
     def test_the_first_job_of_a_registry_is_compared_with_nothing(self, mam: Mam) -> None:
         assert "unknown" not in mam.ok("register", *changed(group="builds")).err
         assert "unknown agent" in mam.ok("register", *changed(agent="claud-code")).err

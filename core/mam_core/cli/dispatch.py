@@ -246,16 +246,21 @@ def _export(args: argparse.Namespace, context: Context, file: TasksFile) -> int:
 
 
 def _import(args: argparse.Namespace, context: Context, file: TasksFile) -> int:
+    from mam_core.cli.strange_names import find_strange_names, warn_of
     from mam_core.operations.dispatch import hand_in, label_of, request_for
 
     label = args.agent_session or label_of(file)
     request = request_for(context.settings, label, args.agent, args.workdir)
+    named = {"agent": args.agent, "agent_session": args.agent_session}
+    strange = find_strange_names(context, [named])
     made = hand_in(
         file, context.registry, request, args.specs, args.names, retry_failed=args.retry_failed
     )
     put(safe(f"{task_id} {job_id}") for task_id, job_id in made.items())
     flush_stdout()
     say(f"for the workers of {label}: {tasks_in_words(len(made))}")
+    if made:
+        warn_of(strange)
     return 0
 
 

@@ -25,6 +25,8 @@ from mam_core.operations.bulk import bulk_defaults, lines_of, register_bulk
 from mam_core.operations.register import defaults_of, missing, register, with_defaults
 from mam_core.registration import Registered
 
+#: Shown what is asked for, before any of it is registered.
+_Look = Callable[[Sequence[Mapping[str, Any]]], None]
 #: So many keys a line.
 _KEYS = 6
 
@@ -71,8 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     with named_as_typed(args):
         notice = settle_not_before(given, context.registry.clock.now())
         if args.bulk is None:
-            look([given])
-            answers = [_one(args, given, context)]
+            answers = [_one(args, given, context, look)]
         else:
             answers = _bulk(args, given, context, look)
     put_ids([answer.job_id for answer in answers], "registered")
@@ -87,19 +88,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _one(args: argparse.Namespace, given: dict[str, Any], context: Context) -> Registered:
+def _one(
+    args: argparse.Namespace, given: dict[str, Any], context: Context, look: _Look
+) -> Registered:
     defaults = defaults_of(context.settings, args.template)
     if lacking := missing({**defaults, **given}):
         flags = ", ".join(map(flag_of, lacking))
         raise UsageError(f"missing: {flags} (see `{program()} register --help`)")
+    look([{**defaults, **given}])
     return register(context.registry, given, defaults, allow_collision=args.allow_collision)
 
 
 def _bulk(
-    args: argparse.Namespace,
-    given: dict[str, Any],
-    context: Context,
-    look: Callable[[Sequence[Mapping[str, Any]]], None],
+    args: argparse.Namespace, given: dict[str, Any], context: Context, look: _Look
 ) -> list[Registered]:
     if "prompt" in given or "key" in given:
         raise UsageError("--bulk takes prompts and keys from its lines, not from options")
