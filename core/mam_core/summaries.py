@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from mam_core.records import DEFAULT_TIMEOUT_SEC, Job, Reason, Status
 
@@ -105,3 +106,33 @@ def claim_order(job: Job) -> int:
         return int(parse_stamp(job.created_at) * 1_000_000)
     except ValueError:
         return 0
+
+
+class Used(NamedTuple):
+    """What a running attempt has told of itself so far, in figures."""
+
+    tokens: int | None = None
+    cost: float | None = None
+    progress: float | None = None  #: 0 to 1
+
+
+def used_of(data: object) -> Used:
+    """What one event tells; all of it is foreign, so all of it is looked at."""
+    if not isinstance(data, Mapping):
+        return NOTHING_TOLD
+    tokens = data.get("tokens")
+    parts = (tokens.get("input"), tokens.get("output")) if isinstance(tokens, Mapping) else [tokens]
+    known = [part for part in map(_figure, parts) if part is not None]
+    progress = _figure(data.get("progress"))
+    if progress is not None:
+        progress = None if progress > 100 else progress / 100 if progress > 1 else progress
+    return Used(int(sum(known)) if known else None, _figure(data.get("cost")), progress)
+
+
+NOTHING_TOLD = Used()
+
+
+def _figure(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+        return None
+    return float(value)

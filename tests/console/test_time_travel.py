@@ -20,6 +20,7 @@ from mam_core.operations.replay import replay as replayed
 from mam_core.operations.sessions import Seen, SessionState
 from mam_core.records import Status
 from mam_core.stores.base import Query
+from mam_core.wiring import open_registry
 from mam_tui.actions import ACTIONS, why_not
 from mam_tui.columns import BY_URGENCY, sort_key
 from mam_tui.commands import Command
@@ -568,3 +569,53 @@ async def test_at_most_ten_frames_a_second_however_fast_it_plays(
             travel._timer.pause()
             await seen.pilot.pause()
             assert len(frames) - before <= 1
+
+
+class TestWhatRunningJobsHadUsed:
+    async def test_is_as_it_was(self, tmp_path: Path, clock: FakeClock) -> None:
+        """Live, the board has it from the events; so it has in the past, at each moment."""
+        path = str(tmp_path / "jobs")
+        with open_registry(path) as registry:
+            registry.clock = clock
+            job_id = add(registry, "Count as you go")
+            registry.claim("tmux:c")
+            moments = []
+            async with opened(path, clock=clock.now) as seen:
+                row = seen.desk.live.rows[job_id]
+                for tokens in (1000, 2500):
+                    clock.pass_time(60)
+                    used = {"tokens": {"input": tokens, "output": 500}, "cost": tokens / 1000}
+                    registry.publish(job_id, "progress", data=used, attempt=1)
+                    registry.publish(job_id, "progress", detail="and on it goes", attempt=1)
+                    clock.pass_time(10)
+                    moments.append(clock.now())
+                clock.pass_time(60)
+                await seen.until(lambda: row.live.tokens == 3000, "it is known live")
+                await seen.press("t")
+                await seen.until(lambda: seen.desk.past is not None, "we are in the past")
+                for at, tokens, cost in zip(moments, (1500, 3000), (1.0, 2.5), strict=True):
+                    go_to(seen, at)
+                    assert abs(seen.desk.now() - at) < 1
+                    then = seen.desk.board.rows[job_id]
+                    assert (then.live.tokens, then.live.cost) == (tokens, cost)
+                    assert "tokens" in seen.desk.board.used
+                    (told,) = [one.to_dict(at) for one in replayed(registry, at).jobs]
+                    assert (told["tokens"], told["cost"]) == (tokens, cost)
+
+    def test_of_an_earlier_attempt_is_none_of_a_later_one(
+        self, tmp_path: Path, clock: FakeClock
+    ) -> None:
+        with open_registry(str(tmp_path / "jobs")) as registry:
+            registry.clock = clock
+            job_id = add(registry, "Try twice", max_attempts=2)
+            registry.claim("tmux:c")
+            clock.pass_time(60)
+            registry.publish(job_id, "progress", data={"tokens": 700}, attempt=1)
+            clock.pass_time(60)
+            registry.publish(job_id, "error", attempt=1)
+            registry.retry(job_id)
+            registry.claim("tmux:c")
+            clock.pass_time(60)
+            (then,) = replayed(registry, clock.now()).jobs
+            assert then.stand.attempt == 2
+            assert then.used.tokens is None

@@ -49,6 +49,7 @@ def test_a_string_of_keys_in_one_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.release
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("typed", TYPED, ids=lambda typed: repr(typed.keys))
 def test_a_hundred_times(tmp_path: Path, typed: Typed) -> None:
     with board(tmp_path) as seen:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mam_core.events.feed import EventHeard, JobChanged, Notice
 from mam_core.operations.listing import HeldBack
 from mam_core.records import Job
-from mam_core.summaries import Summary, Unreadable
+from mam_core.summaries import Summary, Unreadable, used_of
 from mam_tui.arrivals import Arrival, Loaded, Trouble
 from mam_tui.moments import seconds
 from mam_tui.state_watch import States
@@ -138,21 +138,6 @@ def news_of(heard: EventHeard) -> dict[str, Any]:
         news["heard_at"] = at
     if event.detail:
         news["detail"] = event.detail[:400]
-    data = event.data if isinstance(event.data, Mapping) else {}
-    tokens = data.get("tokens")
-    parts = (tokens.get("input"), tokens.get("output")) if isinstance(tokens, Mapping) else [tokens]
-    known = [part for part in map(_number, parts) if part is not None]
-    if known:
-        news["tokens"] = int(sum(known))
-    if (cost := _number(data.get("cost"))) is not None:
-        news["cost"] = cost
-    progress = _number(data.get("progress"))
-    if progress is not None and progress <= 100:
-        news["progress"] = progress / 100 if progress > 1 else progress
+    told = used_of(event.data)._asdict()
+    news |= {name: figure for name, figure in told.items() if figure is not None}
     return news
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        return None
-    return float(value)

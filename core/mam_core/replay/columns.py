@@ -12,6 +12,7 @@ from array import array
 from mam_core.agents.hearing import Heard
 from mam_core.replay.folding import Change
 from mam_core.replay.standing import Stand, Then, Word
+from mam_core.summaries import Used
 
 #: Of a change that is a word.
 WORD = -1
@@ -32,11 +33,13 @@ class Columns:
         self._said_at = array("d")
         self._name = array("H")
         self._heard = array("I")
+        self._used = array("I")
         self._text_at = array("Q")
         self._stands: list[Stand] = []
         self._names: list[str] = []
         self._numbers: dict[str, int] = {}
         self._heards: list[Heard] = []
+        self._useds: list[Used] = []
         self._text = bytearray()
         # By job, the newest change of each chain, plus one.
         self._last_stand = array("I")
@@ -73,6 +76,7 @@ class Columns:
             self._said_at.append(0.0)
             self._name.append(0)
             self._heard.append(0)
+            self._used.append(0)
         else:
             self._seq.append(word.seq)
             self._said_at.append(word.at)
@@ -80,6 +84,9 @@ class Columns:
             if not self._heards or self._heards[-1] is not word.heard:
                 self._heards.append(word.heard)
             self._heard.append(len(self._heards) - 1)
+            if not self._useds or self._useds[-1] is not word.used:
+                self._useds.append(word.used)
+            self._used.append(len(self._useds) - 1)
             self._text += word.words.encode("utf-8", "surrogatepass")
         self._text_at.append(len(self._text))
 
@@ -100,7 +107,10 @@ class Columns:
         begin = self._text_at[change - 1] if change else 0
         words = self._text[begin : self._text_at[change]].decode("utf-8", "surrogatepass")
         name, heard = self._names[self._name[change]], self._heards[self._heard[change]]
-        return Word(self._seq[change], name, words, self._said_at[change], heard)
+        return Word(self._seq[change], name, words, self._said_at[change], heard, self.used(change))
+
+    def used(self, change: int) -> Used:
+        return self._useds[self._used[change]]
 
     def then(self, job: int, stand: int, word: int) -> Then | None:
         """A job by its newest changes, plus one, of both chains; None when it is not there."""

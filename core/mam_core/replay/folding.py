@@ -19,7 +19,7 @@ from mam_core.clock import stamp
 from mam_core.events.event import EventName
 from mam_core.records import Reason, Status
 from mam_core.replay.standing import Contract, Stand, Word
-from mam_core.summaries import HEAD_CHARS, kept_timeout
+from mam_core.summaries import HEAD_CHARS, NOTHING_TOLD, Used, kept_timeout, used_of
 
 #: Of what an agent said, so much is kept; the whole stands in the log.
 MOST_WORDS = 300
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 class Fold:
     """The state of the two chains of one job."""
 
-    __slots__ = ("_heard", "_said_at", "_seq", "_stand", "_stood_at", "contract")
+    __slots__ = ("_heard", "_said_at", "_seq", "_stand", "_stood_at", "_used", "contract")
 
     def __init__(self, meta: Mapping[str, Any] | None) -> None:
         """`meta` is the record as it was registered, if it can be had."""
@@ -54,6 +54,7 @@ class Fold:
         self._said_at = 0.0
         self._seq = 0
         self._heard = Heard()
+        self._used = NOTHING_TOLD
 
     def read(self, line: Mapping[str, Any], now: float) -> Change | None:
         """What the next line changes; `now` is when it is read."""
@@ -88,12 +89,26 @@ class Fold:
             self._said_at = at
         attempt = payload.get("attempt", 1)
         if attempt != self._heard.attempt and isinstance(attempt, int):
-            self._heard = Heard(attempt)
+            self._heard, self._used = Heard(attempt), NOTHING_TOLD
         if name in _LASTING:
             self._heard = self._heard.event(_short(payload))._replace(last=None)
+        if payload.get("data"):
+            self._use(used_of(payload["data"]))
         words = str(payload.get("detail") or "")[:MOST_WORDS]
         moment = seconds(payload.get("timestamp"))
-        return Change(self._said_at, None, Word(seq, name[:64], words, moment, self._heard))
+        word = Word(seq, name[:64], words, moment, self._heard, self._used)
+        return Change(self._said_at, None, word)
+
+    def _use(self, told: Used) -> None:
+        """What an event does not say is as it was; the same figures are the same object."""
+        old = self._used
+        used = Used(
+            old.tokens if told.tokens is None else told.tokens,
+            old.cost if told.cost is None else told.cost,
+            old.progress if told.progress is None else told.progress,
+        )
+        if used != self._used:
+            self._used = used
 
 
 def seconds(text: object) -> float:

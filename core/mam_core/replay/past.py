@@ -18,6 +18,7 @@ from typing import NamedTuple
 from mam_core.records import Status
 from mam_core.replay.columns import WORD, Columns
 from mam_core.replay.standing import Stand, Then, Word
+from mam_core.summaries import NOTHING_TOLD, Used
 
 #: A checkpoint after so many changes, or after as many as there are jobs: memory stays linear.
 STEP = 8192
@@ -83,6 +84,10 @@ class Past:
     def word(self, number: int) -> Word | None:
         """That a `Place` names; None: nothing had been said."""
         return self.columns.word(number - 1) if number else None
+
+    def used(self, number: int) -> Used:
+        """What had been told by then of its use; for all jobs at once, so without the words."""
+        return self.columns.used(number - 1) if number else NOTHING_TOLD
 
     def crowds(self, edges: Sequence[float]) -> list[int]:
         """How many changes lie between each of these moments and the next."""

@@ -13,7 +13,7 @@ from mam_core.agents.hearing import Heard, Said
 from mam_core.agents.states import LeaseFacts, Shown, ShownState, shown
 from mam_core.clock import stamp
 from mam_core.records import DEFAULT_TIMEOUT_SEC, Job, Reason, Status
-from mam_core.summaries import Summary
+from mam_core.summaries import NOTHING_TOLD, Summary, Used
 
 
 def stamp_of(seconds: float) -> str:
@@ -72,6 +72,7 @@ class Word(NamedTuple):
     words: str
     at: float  #: in whole seconds, as its sender counts
     heard: Heard  #: without its `last`, which is this
+    used: Used = NOTHING_TOLD  #: by its attempt
 
     @property
     def said(self) -> Said:
@@ -92,6 +93,18 @@ class Then(NamedTuple):
     @property
     def last_seq(self) -> int:
         return self.word.seq if self.word is not None else 0
+
+    @property
+    def used(self) -> Used:
+        """By the end of its attempt, and before that by what was told until then."""
+        stand, word = self.stand, self.word
+        told = word.used if word is not None and word.heard.attempt == stand.attempt else None
+        tokens, cost, progress = told or NOTHING_TOLD
+        return Used(
+            tokens if stand.tokens is None else stand.tokens,
+            cost if stand.cost is None else stand.cost,
+            progress,
+        )
 
     @property
     def summary(self) -> Summary:
@@ -163,6 +176,8 @@ class Then(NamedTuple):
             "job_id": self.job_id,
             **contract,
             **stand,
+            "tokens": self.used.tokens,
+            "cost": self.used.cost,
             "last_seq": self.last_seq,
             "last_event": last,
             "question": question,

@@ -82,7 +82,8 @@ class Picture:
         else:
             row.stood(stand, word)
         self.board.note_use(stand.contract.group, stand.node)
-        self.board.note_news(None, stand.tokens, stand.cost)
+        told = self._past.used(word)
+        self.board.note_news(told.progress, stand.tokens or told.tokens, stand.cost or told.cost)
         return row
 
     def seen_sessions(self) -> list[SessionRow]:

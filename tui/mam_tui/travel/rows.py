@@ -79,7 +79,8 @@ class RowThen(Row):
         said = _UNHEARD
         if word is not None and word.heard.attempt == stand.attempt:  # an old attempt's is no news
             said = word.name[:40], word.words[:400], word.at
-        return Live(*state, *said, None, stand.tokens, stand.cost)
+        tokens, cost, progress = self.then.used
+        return Live(*state, *said, progress, tokens, cost)
 
     @property
     def word(self) -> str:
