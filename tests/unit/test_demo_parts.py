@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,16 @@ import pytest
 from mam_core import fields
 from mam_core.agents.dialogue import dialogue_for
 from mam_core.agents.profiles import profile_of
+from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.config import load
-from mam_core.demo import clearing, place, settings, simulated
+from mam_core.demo import clearing, place, settings, simulated, upkeep
 from mam_core.demo.script import MOST_JOBS, cues
+from mam_core.demo.upkeep import Upkeep
+from mam_core.leases import LeaseTerms
+from mam_core.messages import MessageKind
+from mam_core.registry import Registry
+from mam_core.wiring import open_registry
+from tests.support.jobs import request
 
 
 class TestTheScript:
@@ -27,6 +36,15 @@ class TestTheScript:
             assert played == list(cues(jobs))
             assert len(played) == jobs
             assert [cue.at for cue in played] == sorted(cue.at for cue in played)
+
+    def test_goes_on_for_ever_and_writes_the_same_files_again(self) -> None:
+        played = list(islice(cues(None), 3000))
+        assert played[:60] == list(cues(60))
+        files = {step for cue in played for step in cue.steps if step.startswith("write ")}
+        assert len(files) < 500
+        assert {"ask", "fail", "fail-first", "limit-first", "work"} <= {
+            step.split()[0] for cue in played[-100:] for step in cue.steps
+        }
 
     def test_holds_jobs_that_can_be_registered(self, tmp_path: Path) -> None:
         for cue in cues(200):
@@ -44,6 +62,55 @@ class TestTheScript:
             profile = profile_of(config, player.agent)
             assert profile.command[-1] == '/tmp/odd "name" \\ here'
             assert (dialogue_for(profile) is not None) == (player.agent == settings.REVIEWER)
+
+
+class TestTheUpkeep:
+    @pytest.fixture
+    def staged(self, tmp_path: Path) -> Iterator[tuple[Registry, Upkeep]]:
+        here = place.Place(str(tmp_path))
+        with open_registry(here.registry_path) as registry:
+            yield registry, Upkeep(registry, here)
+
+    def test_the_oldest_jobs_go_with_all_their_files(
+        self, staged: tuple[Registry, Upkeep], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(upkeep, "MOST_ENDED", 25)
+        registry, made = staged
+        ids = [job.job_id for job in registry.register([request() for _ in range(26)])]
+        for job_id in ids:
+            registry.request_cancel(job_id)
+        running = registry.register([request()])[0].job_id
+        assert made.look()
+        left = {path.stem for path in (tmp_path / "jobs").glob("*.json")}
+        assert left == {*ids[20:], running}
+        assert {path.name for path in (tmp_path / "delegate_job_logs").iterdir()} == left
+        assert not list((tmp_path / "jobs" / ".archive").iterdir())
+
+    def test_no_job_is_added_while_many_wait(
+        self, staged: tuple[Registry, Upkeep], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(upkeep, "MOST_PENDING", 3)
+        registry, made = staged
+        registry.register([request() for _ in range(2)])
+        assert made.look()
+        registry.register([request()])
+        assert not made.look()
+
+    def test_a_question_is_left_to_a_person_and_then_answered(
+        self, staged: tuple[Registry, Upkeep], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        registry, made = staged
+        job_id = registry.register([request()])[0].job_id
+        lease = LeaseTerms("worker-1", 600.0)
+        assert registry.claim(registry.get(job_id).agent_session, lease=lease) is not None
+        waits = Sign(AgentState.WAITING, Channel.HOOK, "PermissionRequest", 0.0, "rm -rf build")
+        registry.publish(job_id, "state", detail="rm -rf build", data=waits.to_dict())
+        made.look()
+        assert not registry.get(job_id).messages
+        monkeypatch.setattr(upkeep, "PATIENCE_SEC", 0.0)
+        made.look()
+        (message,) = registry.get(job_id).messages
+        assert message.kind is MessageKind.ANSWER
 
 
 class TestTheSimulatedAgent:

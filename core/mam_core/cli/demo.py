@@ -20,13 +20,12 @@ from mam_core.pace import paced
 from mam_core.safe_text import one_line
 from mam_core.wiring import open_registry
 
-_JOBS = 60
 _LOOK_SEC = 0.5
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--jobs", type=int, default=_JOBS, metavar="N", help=f"register so many jobs ({_JOBS})"
+        "--jobs", type=int, metavar="N", help="register so many jobs (default: without end)"
     )
     parser.add_argument(
         "--seconds", type=float, metavar="S", help="end by itself after this time (default: never)"
@@ -36,12 +35,13 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Every agent in it is simulated: no model is asked. It has a registry, a broker and a tmux "
-        "server of its own, and nothing of it stays when it ends."
+        "server of its own, and nothing of it stays when it ends. Jobs come until it is left; a "
+        "question that nobody answers is answered after a while, and the oldest jobs are removed."
     )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    if not 1 <= args.jobs <= MOST_JOBS:
+    if args.jobs is not None and not 1 <= args.jobs <= MOST_JOBS:
         raise UsageError(f"--jobs must be between 1 and {MOST_JOBS}")
     if args.seconds is not None and not 0 < args.seconds <= 86400:
         raise UsageError("--seconds must be between 0 and 86400")

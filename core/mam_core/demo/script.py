@@ -1,13 +1,14 @@
 """What happens in a demonstration, and when: jobs as data, the same ones every time.
 
 The first ones show every state within seconds; then more follow at an easy pace, drawn by a
-seeded hand.
+seeded hand, for as long as somebody looks on.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from itertools import count
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -111,13 +112,19 @@ _REVIEWING = (
 _COMMANDS = ("git push --force", "pip install left-pad", "curl https://example.invalid", "make all")
 
 
-def cues(jobs: int, seed: int = SEED) -> Iterator[Cue]:
-    """So many, by their moments."""
+#: So many come quickly, so that the board fills.
+_QUICK = 40
+#: Names of files come round again.
+_FILES = 200
+
+
+def cues(jobs: int | None, seed: int = SEED) -> Iterator[Cue]:
+    """So many, by their moments; None: without end."""
     yield from _STORY[:jobs]
     hand = random.Random(seed)
     at = _STORY[-1].at
-    for number in range(len(_STORY), jobs):
-        at += hand.uniform(1.5, 4.0)
+    for number in count(len(_STORY)) if jobs is None else range(len(_STORY), jobs):
+        at += hand.uniform(1.5, 4.0) if number < _QUICK else hand.uniform(3.0, 9.0)
         yield _drawn(at, number, hand)
 
 
@@ -127,10 +134,11 @@ def _drawn(at: float, number: int, hand: random.Random) -> Cue:
         ("code", "review", "ask", "flaky", "fail", "translate", "limit"),
         (8, 4, 2, 2, 1, 2, 1),
     )[0]
-    work, name = f"work {seconds}", f"out/{number:03}.md"
+    work, page = f"work {seconds}", f"{number % _FILES:03}.md"
+    name = f"out/{page}"
     steps: tuple[str, ...]
     if kind == "review":
-        steps = (work, f"write reviews/{number:03}.md")
+        steps = (work, f"write reviews/{page}")
         return Cue(at, REVIEWER, hand.choice(_REVIEWING), steps)
     if kind == "ask":
         steps = (work, f"ask {hand.choice(_COMMANDS)}", "work 1")

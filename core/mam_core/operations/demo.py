@@ -20,12 +20,14 @@ from mam_core.demo import clearing, place, project, settings
 from mam_core.demo.crew import Crew
 from mam_core.demo.place import Place
 from mam_core.demo.script import Cue, cues
+from mam_core.demo.upkeep import Upkeep
 from mam_core.errors import MamError
 from mam_core.operations.listing import held_back, listing, query, shown_of
 from mam_core.operations.on_duty import on_duty
 from mam_core.operations.register import register
 from mam_core.operations.starting import Tell
 from mam_core.own_python import own_python
+from mam_core.pace import paced
 from mam_core.records import Reason, Status
 from mam_core.registry import Registry
 from mam_core.wiring import open_registry
@@ -36,6 +38,10 @@ _GUARD_SEC = 10.0
 
 #: To spawn and to end takes a while on a busy machine. What hangs for longer is cleared away.
 _PLAY_SEC = 60.0
+
+
+#: Between two looks whether a job is due, a question is old, or there is too much.
+_LOOK_SEC = 0.5
 
 
 class Staged(NamedTuple):
@@ -55,8 +61,9 @@ class Seen(NamedTuple):
 
 
 @contextmanager
-def demo(jobs: int, tell: Tell) -> Iterator[Staged]:
-    """While the block lasts; `tell` may be called from other threads."""
+def demo(jobs: int | None, tell: Tell) -> Iterator[Staged]:
+    """While the block lasts; `tell` may be called from other threads. `jobs` None: as long as it
+    lasts, more and more come, and the oldest go."""
     if count := clearing.clear_leftovers():
         tell(f"cleared away what {count} killed demonstration(s) had left")
     here, lock = place.make()
@@ -121,12 +128,13 @@ def _guard(here: Place) -> subprocess.Popen[bytes]:
 class _Show:
     """Registers what the script says, while workers run it."""
 
-    def __init__(self, here: Place, config: Config, jobs: int, tell: Tell) -> None:
+    def __init__(self, here: Place, config: Config, jobs: int | None, tell: Tell) -> None:
         self.config = config
         self._here = here
         self._tell = tell
         self._crew = Crew(here, config, tell)
-        self._cues = list(cues(jobs))
+        self._cues = cues(jobs)
+        self._next = next(self._cues, None)
         self._ids: dict[str, str] = {}
         self._stop = threading.Event()
         self._threads = [
@@ -139,8 +147,8 @@ class _Show:
 
     def begin(self) -> None:
         with self._registry() as registry:
-            while self._cues and self._cues[0].at <= 0:
-                self._register(registry, self._cues.pop(0))
+            while self._next is not None and self._next.at <= 0:
+                self._register(registry, self._next)
         self._began = time.monotonic()
         for thread in self._threads:
             thread.start()
@@ -158,13 +166,17 @@ class _Show:
         here = self._here
         with on_duty(here.registry_path, self.config, config_path=here.config_path):
             with self._registry() as registry:
-                for cue in self._cues:
-                    if self._stop.wait(max(0.0, self._began + cue.at - time.monotonic())):
-                        break
-                    self._register(registry, cue)
-            self._stop.wait()
+                upkeep = Upkeep(registry, here)
+                while not self._stop.wait(paced(_LOOK_SEC)):
+                    with suppress(MamError, OSError):  # the next look may go better
+                        self._look(registry, upkeep)
             self._threads[0].join(_PLAY_SEC)
             clearing.end_workers(here)
+
+    def _look(self, registry: Registry, upkeep: Upkeep) -> None:
+        has_room, cue = upkeep.look(), self._next
+        if cue is not None and has_room and self._began + cue.at <= time.monotonic():
+            self._register(registry, cue)
 
     def _told(self, part: Callable[[], None]) -> None:
         """A thread has nobody else to tell."""
@@ -181,3 +193,4 @@ class _Show:
         made = register(registry, request, self.config.job_defaults())
         if cue.name:
             self._ids[cue.name] = made.job_id
+        self._next = next(self._cues, None)
