@@ -21,7 +21,7 @@ from mam_core.registry import Registry
 from mam_core.summaries import Summary
 
 #: So long a question is left to the person who looks on.
-PATIENCE_SEC = 90.0
+PATIENCE_SEC = 60.0
 #: Ended jobs: more are not kept, and then so many of the oldest are removed at once.
 MOST_ENDED = 120
 _AT_ONCE = 20
