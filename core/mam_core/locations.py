@@ -1,13 +1,15 @@
 """Where the registry and the audit log are.
 
-The audit log stands beside the registry folder, so that it is the same from
-every working directory.
+A registry is found from every folder of its project, like ``mam.toml``. Scripts
+of the documents look only where they are run (`registry_place`). The audit log
+stands beside the registry folder, so that it is the same from every working
+directory.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 DEFAULT_REGISTRY_DIR = os.path.join(".mam", "jobs")
@@ -44,14 +46,45 @@ def registry_place(
     if not os.path.isdir(legacy):
         return Place(ours)
     if not os.path.isdir(ours):
-        return Place(
-            legacy, f"using the registry in {LEGACY_REGISTRY_DIR}; `mam migrate` moves it to .mam"
-        )
+        return Place(legacy, f"using the registry in {legacy}; `mam migrate` moves it to .mam")
     left = sum(1 for name in os.listdir(legacy) if name.endswith(".json") and name[0] != ".")
     if left:
-        words = f"{left} jobs are still in {LEGACY_REGISTRY_DIR} and not shown"
+        words = f"{left} jobs are still in {legacy} and not shown"
         return Place(ours, f"{words}; `mam migrate` moves them")
     return Place(ours)
+
+
+def nearest_place(
+    named: str | None = None, environ: Mapping[str, str] | None = None, cwd: str | None = None
+) -> Place:
+    """As `registry_place`, in the nearest folder from here upward that has a registry."""
+    environ = os.environ if environ is None else environ
+    if named or environ.get(REGISTRY_VARIABLE):
+        return registry_place(named, environ, cwd)
+    return registry_place(None, {}, project_folder(cwd or os.getcwd()))
+
+
+def project_folder(cwd: str) -> str:
+    """The nearest folder with a registry from here upward; where there is none, `cwd` itself."""
+    homes = (DEFAULT_REGISTRY_DIR, LEGACY_REGISTRY_DIR)
+    for folder in _upward(cwd):
+        for path in (os.path.join(folder, home) for home in homes):
+            if os.path.isdir(path) and (folder == cwd or os.stat(path).st_uid == os.geteuid()):
+                return folder
+    return cwd
+
+
+def _upward(cwd: str) -> Iterator[str]:
+    """`cwd`, and the folders of ours above it on the same file system, the home folder the last."""
+    yield cwd
+    home, device, us = os.path.realpath(os.path.expanduser("~")), os.stat(cwd).st_dev, os.geteuid()
+    folder, above = cwd, os.path.dirname(cwd)
+    while folder not in (home, above):
+        found = os.stat(above)
+        if (found.st_dev, found.st_uid) != (device, us):
+            return
+        yield above
+        folder, above = above, os.path.dirname(above)
 
 
 def realm_of(registry_path: str) -> str:

@@ -42,7 +42,11 @@ def subscribe(
 ) -> int:
     """Follow these jobs, or all live ones, to their ends; the answer is the exit code."""
     from mam_core.cli.main import main
+    from mam_core.config import load
+    from mam_core.locations import registry_place
 
+    if registry_dir is None:  # the one of the folder that we are in, and of none above it
+        registry_dir = registry_place(load().registry_dir).path
     words = ["watch"]
     for job_id in [job_ids] if isinstance(job_ids, str) else job_ids:
         words.append(f"--job={job_id}")

@@ -252,7 +252,18 @@ class TestARegistryAbove:
         monkeypatch.chdir(mam.folder / "src" / "deep")
         return mam
 
-    def test_is_hinted_at_where_there_is_nothing(self, below: Mam) -> None:
+    def test_is_the_one_in_use(self, below: Mam) -> None:
+        [job_id] = [row["job_id"] for row in below.ok("list", "--json").json]
+        second = below.register()
+        assert {job_id, second} == {row["job_id"] for row in below.ok("list", "--json").json}
+        assert below.path(second).exists()
+        assert below.ok("list").err == ""
+        assert list(Path.cwd().iterdir()) == []
+
+    def test_is_hinted_at_where_it_is_beyond_the_home_folder(
+        self, below: Mam, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HOME", str(below.folder / "src"))
         answer = below.ok("list")
         assert len(answer.lines) == 1
         assert is_one_sentence(answer.err)
@@ -261,10 +272,6 @@ class TestARegistryAbove:
 
     def test_is_nobodys_business_where_a_registry_was_named(self, below: Mam) -> None:
         assert below.ok("list", "--registry-dir", "mine").err == ""
-
-    def test_nor_where_there_are_jobs(self, below: Mam) -> None:
-        below.register()
-        assert below.ok("list").err == ""
 
 
 class TestUnreadableFiles:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import pty
 import re
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -367,3 +371,19 @@ def test_a_template_says_what_is_not_said(mam: Mam) -> None:
     answer = mam("register", "--template", "nope", "--prompt", "p")
     assert answer.code == 1
     assert answer.err == "mam: there is no template 'nope'; templates: review\n"
+
+
+def test_a_new_registry_is_named_to_a_person(folder: Path) -> None:
+    """Who expected another one sees at once where this one is; a program reads ids alone."""
+    words = [sys.executable, "-m", "mam_core.cli.main", "register", "--agent", "a", "--label", "l"]
+    said = []
+    for prompt in ("first", "second"):
+        leader, follower = pty.openpty()
+        command = [*words, "--prompt", prompt]
+        done = subprocess.run(command, cwd=folder, stderr=follower, stdout=subprocess.PIPE)
+        os.close(follower)
+        with suppress(OSError):  # nothing was said, and nobody holds the other end
+            said.append(os.read(leader, 4096).decode())
+        os.close(leader)
+        assert done.returncode == 0
+    assert said == [f"mam: new registry: {folder}/.mam/jobs\r\n"]

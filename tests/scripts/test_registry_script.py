@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,34 @@ class TestWhereItRuns:
         for name in ("registry.py", "mqtt_common.py"):
             assert (SCRIPTS / name).stat().st_mode & 0o111
             assert (SCRIPTS / name).read_text().startswith("#!/usr/bin/env python3\n")
+
+
+class TestBelowARegistry:
+    """The documents look for it in the working folder, and so do their scripts."""
+
+    @pytest.fixture
+    def below(self, here: Path) -> Path:
+        register(here)
+        made = here / "src"
+        made.mkdir()
+        return made
+
+    def test_the_script_and_its_functions_stay_in_the_working_folder(self, below: Path) -> None:
+        job_id = register(below)
+        assert (below / ".mam" / "jobs" / f"{job_id}.json").exists()
+        call = "import registry; print(registry.pick_pending('tmux:claude'))"
+        picked = run("-c", f"import sys; sys.path.append({str(SCRIPTS)!r}); {call}", cwd=below)
+        assert picked.stdout == f"{job_id}\n"
+
+    def test_a_subscriber_does_not_see_the_jobs_above(self, below: Path) -> None:
+        """It follows all live jobs to their ends: there are none here."""
+        call = "import job_subscriber; sys.exit(job_subscriber.subscribe(wait_any=True, timeout=9))"
+        words = ["-c", f"import sys; sys.path.append({str(SCRIPTS)!r}); {call}"]
+        done = subprocess.run([sys.executable, *words], cwd=below, env=surroundings(), check=False)
+        assert done.returncode == 0
+
+    def test_the_variable_names_another_one(self, below: Path) -> None:
+        words = ["list", "--json"]
+        above = {"MAM_REGISTRY_DIR": str(below.parent / ".mam" / "jobs")}
+        assert json.loads(registry(*words, cwd=below).stdout) == []
+        assert len(json.loads(registry(*words, cwd=below, **above).stdout)) == 1

@@ -8,7 +8,6 @@ from mam_core.cli.context import Context
 from mam_core.cli.interrupts import until_interrupted
 from mam_core.cli.parser import json_option
 from mam_core.cli.terminal import flush_stdout, put, put_json, say
-from mam_core.locations import registry_place
 from mam_core.operations.broker import BrokerStatus, keep_running, status
 from mam_core.table import age
 
@@ -23,7 +22,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    place = registry_place(context.registry_dir or context.settings.registry_dir)
+    place = context.place
     if place.notice:
         say(place.notice)
     if host := context.settings.broker.host:

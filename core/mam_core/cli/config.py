@@ -13,7 +13,7 @@ from mam_core.cli.parser import json_option
 from mam_core.cli.terminal import is_terminal, put, put_json, say
 from mam_core.config import Config, Entry, load
 from mam_core.errors import ConfigError
-from mam_core.locations import logs_path, registry_place
+from mam_core.locations import logs_path, nearest_place
 from mam_core.operations.skill import in_words, local_rules
 from mam_core.table import Column, render
 
@@ -84,7 +84,7 @@ def _chosen(config: Config, key: str | None) -> list[Entry]:
 def _in_force(entry: Entry, config: Config) -> Entry:
     """The two folders that nobody has to name are shown where they are all the same."""
     if entry.value is None and entry.key in ("store.registry_dir", "store.logs_dir"):
-        registry = registry_place(config.registry_dir).path
+        registry = nearest_place(config.registry_dir).path
         path = registry if entry.key == "store.registry_dir" else logs_path(registry)
         return entry._replace(value=path)
     return entry

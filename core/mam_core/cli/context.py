@@ -7,13 +7,14 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mam_core.cli.terminal import say
+from mam_core.cli.terminal import is_watched, program, say
 from mam_core.cli.usage import UsageError
 from mam_core.errors import StoreError
 from mam_core.locations import STORE_VARIABLE
 
 if TYPE_CHECKING:
     from mam_core.config import Config
+    from mam_core.locations import Place
     from mam_core.registry import Registry
 
 
@@ -32,6 +33,7 @@ class Context:
         self.store = store
         self.config = config
         self.allow_network_fs = allow_network_fs
+        self._is_first = False  #: whoever opens the registry finds none
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Context:
@@ -56,6 +58,8 @@ class Context:
     def __exit__(self, *exc: object) -> None:
         if (registry := self.__dict__.get("registry")) is not None:
             registry.store.close()
+            if self._is_first and is_watched() and os.path.isdir(self.registry_path):
+                say(f"new registry: {self.registry_path}")
 
     @property
     def names_a_registry(self) -> bool:
@@ -90,20 +94,27 @@ class Context:
         os.environ[STORE_VARIABLE] = str(url)
         return {"store.url": str(url)}
 
+    @cached_property
+    def place(self) -> Place:
+        """Of the registry, whether it is there or not. The documents' scripts look only where they
+        are run."""
+        from mam_core.locations import nearest_place, registry_place
+
+        find = nearest_place if program() == "mam" else registry_place
+        return find(self.registry_dir or self.settings.registry_dir)
+
     @property
     def registry_path(self) -> str:
         """The folder of the records, whether it is there or not."""
-        from mam_core.locations import registry_place
-
-        return registry_place(self.registry_dir or self.settings.registry_dir).path
+        return self.place.path
 
     @cached_property
     def registry(self) -> Registry:
         """Opened once; what the operator should know about its place is said once."""
-        from mam_core.locations import registry_place
         from mam_core.wiring import open_registry
 
-        named = self.registry_dir or self.settings.registry_dir
-        if notice := registry_place(named).notice:
-            say(notice)
-        return open_registry(named, config=self.settings, allow_network=self.allow_network_fs)
+        if self.place.notice:
+            say(self.place.notice)
+        self._is_first = not self.names_a_registry and not os.path.isdir(self.registry_path)
+        path, network = self.registry_path, self.allow_network_fs
+        return open_registry(path, config=self.settings, allow_network=network)

@@ -40,13 +40,11 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    registry_dir, settings = context.registry_dir or context.settings.registry_dir, context.settings
+    path, settings = context.registry_path, context.settings
     with _ours_alone() as outward:
         serve(
-            lambda: open_registry(
-                registry_dir, config=settings, allow_network=context.allow_network_fs
-            ),
-            context.registry_path,
+            lambda: open_registry(path, config=settings, allow_network=context.allow_network_fs),
+            path,
             settings,
             (sys.stdin.buffer, outward),
             say,

@@ -12,6 +12,7 @@ from mam_core.locations import LEGACY_REGISTRY_DIR
 from mam_core.operations.migrate import (
     Migration,
     database_url,
+    default_source,
     default_target,
     migrate,
     registry_folder,
@@ -67,7 +68,7 @@ def _ends(args: argparse.Namespace, context: Context) -> tuple[StoreUrl, StoreUr
         return _named(args.source, folder), target
     if args.target and (target.kind is not StoreKind.FILES or target == folder != used):
         return used, target
-    return StoreUrl(StoreKind.FILES, registry_folder(LEGACY_REGISTRY_DIR)), target
+    return StoreUrl(StoreKind.FILES, default_source()), target
 
 
 def _named(place: str, folder: StoreUrl) -> StoreUrl:

@@ -44,6 +44,11 @@ def program() -> str:
     return _program
 
 
+def is_watched() -> bool:
+    """A person reads what is said, and no program."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 def say(message: str) -> None:
     """One line on stderr."""
     _to_stderr(f"{_program}: {safe(message)}\n")
@@ -202,7 +207,7 @@ class Progress:
 
     def __init__(self, doing: str) -> None:
         self._doing = doing
-        self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._on_terminal = is_watched()
         self._next = time.monotonic() + _QUIET_SEC
         self._drawn = False
 

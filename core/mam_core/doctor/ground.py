@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from mam_core.config import Config
 from mam_core.errors import MamError
-from mam_core.locations import REGISTRY_VARIABLE, registry_place
+from mam_core.locations import REGISTRY_VARIABLE, nearest_place
 from mam_core.operations.sessions import Seen, stand
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
@@ -146,7 +146,7 @@ def registry_of_worker(pid: int, options: Mapping[str, str]) -> str | None:
     except OSError:
         return None
     environ = {REGISTRY_VARIABLE: variables_of(pid).get(REGISTRY_VARIABLE, "")}
-    path = registry_place(options.get("--registry-dir"), environ, cwd).path
+    path = nearest_place(options.get("--registry-dir"), environ, cwd).path
     # None of that need be so: its settings may name another one, which we do not read here.
     return os.path.realpath(path) if os.path.isdir(path) else None
 

@@ -19,7 +19,14 @@ from mam_core import codec, moving
 from mam_core.disk import Folder
 from mam_core.errors import InvalidField, MamError, RegistryMissing, StoreError
 from mam_core.events.embedded import adopt
-from mam_core.locations import DEFAULT_REGISTRY_DIR, LOGS_NAME, REGISTRY_VARIABLE, logs_path
+from mam_core.locations import (
+    DEFAULT_REGISTRY_DIR,
+    LEGACY_REGISTRY_DIR,
+    LOGS_NAME,
+    REGISTRY_VARIABLE,
+    logs_path,
+    project_folder,
+)
 from mam_core.records import Status, check_job_id
 from mam_core.store_urls import StoreKind, StoreUrl
 from mam_core.stores.base import Gates, Transaction
@@ -92,8 +99,14 @@ def registry_folder(place: str, cwd: str | None = None) -> str:
 def default_target(registry_dir: str | None, environ: Mapping[str, str] | None = None) -> str:
     """Where jobs go when nobody says: the registry that is in use, and never a legacy one."""
     environ = os.environ if environ is None else environ
-    chosen = registry_dir or environ.get(REGISTRY_VARIABLE) or DEFAULT_REGISTRY_DIR
-    return os.path.abspath(os.path.expanduser(chosen))
+    if chosen := registry_dir or environ.get(REGISTRY_VARIABLE):
+        return os.path.abspath(os.path.expanduser(chosen))
+    return os.path.join(project_folder(os.getcwd()), DEFAULT_REGISTRY_DIR)
+
+
+def default_source() -> str:
+    """The legacy registry of this project, whether there is one or not."""
+    return registry_folder(LEGACY_REGISTRY_DIR, project_folder(os.getcwd()))
 
 
 def migrate(
