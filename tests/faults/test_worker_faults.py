@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -156,3 +157,68 @@ def test_nothing_runs_twice_survives_or_is_stuck(shop: Workshop, show_figures: F
 @pytest.mark.timeout(1200)
 def test_for_ten_minutes(shop: Workshop, show_figures: Figures) -> None:
     show_figures("workers", _play(shop, seconds=600, seed=random.randrange(1 << 30)))
+
+
+def _play_with_drains(shop: Workshop, kills: int, seed: int) -> Counter[str]:
+    """Nothing but workers that end by themselves, one after the other, as cron starts them."""
+    place = shop.folder / "locks"
+    place.mkdir()
+    agent = shop.agent("overlaps", "overlaps", place, 0.4)
+    chance, counts = random.Random(seed), Counter[str]()
+    while counts["kills"] < kills:
+        while len(_live(shop)) < 3:
+            shop.add(agent, max_attempts=1000)  # or it would be lost for good three times later
+        counts["runs"] += 1
+        with shop.mam_work("--drain", "--slots", str(_SLOTS)) as run:
+            if chance.random() < 0.7:
+                run.until(partial(_has_ended_or_works, run, shop), "it runs a job, or has ended")
+            time.sleep(chance.uniform(0.0, 0.8))
+            if run.process.poll() is None:
+                run.send(signal.SIGKILL)
+                run.process.wait()
+                counts["kills"] += 1
+            else:
+                assert run.code() == 0
+    eventually(lambda: not _held(shop), "what the last one held is over")
+    with shop.mam_work("--drain") as last:
+        assert last.code() == 0
+    assert not _live(shop), "one run takes up all that was left"
+    shop.until_nobody_lives()
+    assert not (place / "doubles").exists(), (place / "doubles").read_text()
+    for job in shop.registry.store.find(Query())[0]:
+        _check_history(shop, job, counts)
+    assert counts["jobs"] == counts[str(Status.COMPLETED)]
+    return counts
+
+
+def _has_ended_or_works(run: Watched, shop: Workshop) -> bool:
+    pids = {shop.job(job.job_id).pid for job in _live(shop)}
+    return run.process.pid in pids or run.process.poll() is not None
+
+
+def _held(shop: Workshop) -> list[str]:
+    """The jobs whose lease may still be renewed."""
+    leases = ((job.job_id, shop.job(job.job_id).lease) for job in _live(shop))
+    return [job_id for job_id, lease in leases if lease and not shop.registry.lease_expired(lease)]
+
+
+@pytest.fixture
+def without_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answers: a broker would be started for each run, and news is no part of this."""
+    monkeypatch.setenv("MQTT_BROKER", "127.0.0.1")
+    monkeypatch.setenv("MQTT_PORT", "1")
+
+
+@pytest.mark.usefixtures("without_broker")
+def test_workers_that_end_by_themselves_bring_all_jobs_back(
+    shop: Workshop, show_figures: Figures
+) -> None:
+    """0 stuck, 0 lost, 0 doubled, with nobody there who lives long."""
+    show_figures("drains", _play_with_drains(shop, kills=10, seed=7))
+
+
+@pytest.mark.release
+@pytest.mark.timeout(2400)
+@pytest.mark.usefixtures("without_broker")
+def test_three_hundred_kills_of_such_workers(shop: Workshop, show_figures: Figures) -> None:
+    show_figures("drains", _play_with_drains(shop, kills=300, seed=random.randrange(1 << 30)))
