@@ -71,7 +71,10 @@ def store_at(
         from mam_core.stores.index import Index
 
         audit = AuditLog(logs_path(path))
-        return FilesStore(path, audit, catalogue=Index(), allow_network=allow_network)
+        logs_events = bool(config and config.store.events_log)
+        return FilesStore(
+            path, audit, catalogue=Index(), allow_network=allow_network, logs_events=logs_events
+        )
     from mam_core.stores.sql_store import SqlStore
 
     if url.kind is StoreKind.SQLITE:

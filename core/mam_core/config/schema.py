@@ -69,6 +69,12 @@ TABLES: Mapping[str, Table] = {
             "password_file": Setting(_PATH, "a file with the password of the database"),
             "registry_dir": Setting(_PATH, "the registry folder"),
             "logs_dir": Setting(_PATH, "the audit log's folder", in_file=False),
+            "events_log": Setting(
+                Kind.FLAG,
+                "for debugging: keep the events of each job in JOB_ID.events.log beside its "
+                "record, at most 4 MB of them (records in files only)",
+                False,
+            ),
         },
     ),
     "broker": Table(

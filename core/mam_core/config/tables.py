@@ -49,6 +49,7 @@ class StoreSettings:
     password_file: str | None
     registry_dir: str | None
     logs_dir: str | None
+    events_log: bool
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ class Batch:
         self.fresh: set[str] = set()  #: names that must not exist before
         self.before: dict[str, bytes | None] = {}  #: what stood in some of them; None: nothing
         self.moves: list[tuple[str, str]] = []  #: into the archive and back
+        self.events: list[tuple[str, bytes]] = []  #: payloads for the jobs' events logs
         self.lines: list[Line] = []  #: audit lines of these changes
         self.notes: list[Line] = []  #: audit lines that no change hangs on
         self.jobs: dict[str, Job] = {}
@@ -103,10 +104,18 @@ class Committer:
             raise
         sight.before_change()
         self._make(batch, moves)
+        if batch.events:
+            self._log_events(batch.events)
         sight.after_change()
         if batch.durable:
             # Should this fail, the intent stays: the change stands, the next holder tells of it.
             self._folder.sync()
+
+    def _log_events(self, events: list[tuple[str, bytes]]) -> None:
+        from mam_core.stores.events_log import append_event
+
+        for job_id, payload in events:
+            append_event(self._folder, job_id, payload)
 
     def tell(
         self,

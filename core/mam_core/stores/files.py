@@ -59,7 +59,9 @@ class FilesStore:
         *,
         catalogue: Catalogue | None = None,
         allow_network: bool = False,
+        logs_events: bool = False,
     ) -> None:
+        self.logs_events = logs_events
         self.path = os.path.abspath(path)
         self.audit = audit
         self._catalogue: Catalogue = catalogue or Scan()

@@ -37,6 +37,8 @@ class Source(Protocol):
 
     @property
     def audit(self) -> Audit: ...
+    @property
+    def logs_events(self) -> bool: ...
     def read(self, folder: Folder, name: str, job_id: str) -> Job: ...
 
 
@@ -155,6 +157,8 @@ class FilesTransaction:
         path = f"{OUTBOX}/{post_name(post)}"
         self.batch.posts[path] = encode_post(post)
         self.batch.fresh.add(path)
+        if self._store.logs_events:
+            self.batch.events.append((post.job_id, post.payload))
 
     def set_gates(self, gates: Gates) -> None:
         self._replace(GATES_NAME, encode_gates(gates))
@@ -176,16 +180,23 @@ class FilesTransaction:
         self.batch.writes[name] = data
 
     def archive(self, jobs: Sequence[Job], batch: str, line: AuditLine) -> None:
+        from mam_core.stores.events_log import log_name
+
         with self._folder.subfolder(ARCHIVE, create=True) as archive:
             archive.subfolder(batch, create=True).close()
         for job in jobs:
             name = record_name(job.job_id)
             self.batch.moves.append((name, f"{ARCHIVE}/{batch}/{name}"))
+            log = log_name(job.job_id)
+            if self._folder.has(log):
+                self.batch.moves.append((log, f"{ARCHIVE}/{batch}/{log}"))
             self.batch.removed.append(job.job_id)
             self.batch.lines.append((job.job_id, line.to_dict(job.job_id)))
         self.batch.durable = True
 
     def restore(self, batch: str, line: AuditLine) -> list[str]:
+        from mam_core.stores.events_log import log_name
+
         restored = []
         with self._folder.subfolder(ARCHIVE) as archive, archive.subfolder(batch) as kept:
             for job_id in sorted(record_stems(kept)):
@@ -194,6 +205,9 @@ class FilesTransaction:
                     continue  # the id lives again; what is archived stays where it is
                 self.batch.restored.append(Written(*read_job(kept, job_id)))
                 self.batch.moves.append((f"{ARCHIVE}/{batch}/{name}", name))
+                log = log_name(job_id)
+                if kept.has(log) and not self._folder.has(log):
+                    self.batch.moves.append((f"{ARCHIVE}/{batch}/{log}", log))
                 self.batch.lines.append((job_id, line.to_dict(job_id)))
                 restored.append(job_id)
         self.batch.durable = True
