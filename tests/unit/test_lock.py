@@ -20,7 +20,7 @@ import pytest
 from mam_core.disk import Folder
 from mam_core.errors import LockTimeout, MamError
 from mam_core.stores import lock as lock_module
-from mam_core.stores.lock import LOCK_NAME, RegistryLock
+from mam_core.stores.lock import LOCK_NAME, RegistryLock, lock_within
 from tests.support.children import Child, child
 from tests.support.clock import FakeClock
 from tests.support.patience import PATIENCE_SEC
@@ -152,7 +152,10 @@ class TestWaiting:
         with child(HOLDER, folder.path) as holder:
             holder.hear()
             os.kill(holder.pid, signal.SIGSTOP)
-            with pytest.raises(LockTimeout, match=rf"held by pid {holder.pid} for 0\.3 s"):
+            stopped = (
+                rf"held by pid {holder.pid}, which is stopped \(`kill -CONT \d+`\), for 0\.3 s"
+            )
+            with pytest.raises(LockTimeout, match=stopped):
                 RegistryLock.of(folder).acquire()
             with pytest.raises(BlockingIOError):
                 RegistryLock.of(folder).acquire(wait=False)
@@ -172,6 +175,16 @@ class TestWaiting:
                 named = "another process"  # this kernel does not tell
             with pytest.raises(LockTimeout, match=named):
                 RegistryLock.of(folder).acquire()
+
+    def test_any_other_lock_is_waited_for_in_bounded_time_as_well(self, folder: Folder) -> None:
+        """A new broker address, a submission: held for moments, unless its holder is stopped."""
+        lock_file(folder).touch()
+        with child(FOREIGN, folder.path) as holder, lock_file(folder).open("r+") as file:
+            assert holder.hear() == "holds"
+            with pytest.raises(LockTimeout, match=r"the file has been locked by .* for 0\.3 s"):
+                lock_within(file.fileno(), "the file")
+            holder.kill()
+            lock_within(file.fileno(), "the file")
 
     def test_a_mark_that_is_no_text_does_not_disturb_the_message(self, folder: Folder) -> None:
         lock_file(folder).write_bytes(b"\xff\x1b[2J\0")

@@ -11,7 +11,6 @@ fill in a record's broker; the process itself is the business of `broker`.
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -23,6 +22,7 @@ from mam_core.disk import FILE_MODE, Folder, explain, sync_fd, temp_name, write_
 from mam_core.errors import MamError, StoreError, UnsafePath
 from mam_core.moving_in import move_in
 from mam_core.record_parts import Broker
+from mam_core.stores.lock import lock_within
 
 FOLDER_NAME = ".broker"
 HOST = "127.0.0.1"
@@ -181,7 +181,7 @@ class BrokerFolder:
     def _alone(self) -> Iterator[None]:
         fd = self.folder.open_in_place(_ADDRESS_LOCK, os.O_RDWR)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            lock_within(fd, f"{self.folder.path}/{_ADDRESS_LOCK}")
             yield
         finally:
             os.close(fd)

@@ -25,6 +25,7 @@ from mam_core.disk import FILE_MODE, Folder
 from mam_core.errors import MamError, UnreadableRecord
 from mam_core.stores.base import RelaySign
 from mam_core.stores.lanes_file import read_lanes, remove_lanes, write_lanes
+from mam_core.stores.lock import is_stopped
 
 RELAY_LOCK = "relay.lock"
 BELL = "bell"
@@ -221,16 +222,7 @@ def _sign(folder: Folder) -> RelaySign:
         silent_sec = time.monotonic() - float(beat)
     except (OSError, MamError, ValueError):
         return RelaySign("another process", 0.0)
-    return RelaySign(f"process {pid}", math.inf if _is_stopped(pid) else silent_sec)
-
-
-def _is_stopped(pid: str) -> bool:
-    """By the kernel's word, where it says so (Linux): a stopped one need not be waited for."""
-    try:
-        with open(f"/proc/{int(pid)}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
-    except (OSError, ValueError, IndexError):
-        return False
+    return RelaySign(f"process {pid}", math.inf if is_stopped(pid) else silent_sec)
 
 
 def _hang(folder: Folder) -> int:

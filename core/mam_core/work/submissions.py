@@ -20,6 +20,7 @@ from mam_core.errors import MamError
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
+from mam_core.stores.lock import lock_within
 
 FOLDER = ".submissions"
 
@@ -70,7 +71,11 @@ def _held(folder: Folder, name: str) -> int:
     """The lock of a new submission: its file is still the one that others will look at."""
     while True:
         fd = folder.open_in_place(name, os.O_RDWR)
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        try:
+            lock_within(fd, f"{folder.path}/{name}")
+        except BaseException:
+            os.close(fd)
+            raise
         if os.fstat(fd).st_nlink:
             return fd
         os.close(fd)  # a sweep took it for one that was left behind
