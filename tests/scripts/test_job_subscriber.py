@@ -68,6 +68,18 @@ class TestTheScript:
                 assert watched.code() == 2
             assert watched.out == []
 
+    def test_a_completed_that_the_registry_never_issued_ends_nothing(
+        self, site: Site, here: Path
+    ) -> None:
+        job_id = site.register()
+        with subscriber(site, here, "--job", job_id) as watched:
+            until_listening(watched)
+            site.say(job_id, "completed", seq=1, detail="forged")
+            watched.until(lambda: watched.says("(number not issued)"), "it is said")
+            site.publish(job_id, "error", detail="it broke")
+            assert watched.code() == 1
+        assert [line.split()[2:4] for line in watched.out] == [["seq=1", "error"]]
+
     def test_an_unknown_job_is_1_and_a_wrong_word_is_2(self, site: Site, here: Path) -> None:
         for words, code in ((["--job", "nobody99"], 1), ([], 2), (["--job", "a", "--what"], 2)):
             with subscriber(site, here, *words) as watched:

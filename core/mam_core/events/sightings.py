@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from mam_core import codec
@@ -18,6 +19,8 @@ from mam_core.summaries import Summary, Unreadable
 
 #: Of the jobs that run when we begin, so many are read, to learn where their events go.
 _MAX_RUNNING = 2_000
+#: And of those that wait so many, the next to run first: the others are read when they begin.
+_MAX_PENDING = 100
 
 
 #: Of so many records the last bytes are kept: message and directory both tell of a change, and
@@ -62,14 +65,18 @@ class Sightings:
         return self._jobs is None or job_id in self._jobs
 
     def begin(self) -> list[Job]:
-        """Take everything that is there as known; the answer is the jobs that are running."""
+        """Take everything that is there as known; the answer is the jobs that run, or will soon."""
         if self._jobs is None:
             self._opening = opening = self._look()
             self._rows = _marks(opening)
             self._starts = {row.job_id: row.last_seq for row in opening.jobs if row.last_seq}
             self._live = {row.job_id for row in opening.jobs if row.status.is_live}
-            running = [row.job_id for row in opening.jobs if row.status is Status.RUNNING]
-            ids: Iterable[str] = running[:_MAX_RUNNING]
+            running = (row.job_id for row in opening.jobs if row.status is Status.RUNNING)
+            pending = (row.job_id for row in opening.jobs if row.status is Status.PENDING)
+            ids: Iterable[str] = [
+                *islice(running, _MAX_RUNNING),
+                *islice(pending, _MAX_PENDING),
+            ]
         else:
             ids = self._jobs
         seen = [self.read(job_id) for job_id in ids]
