@@ -15,6 +15,7 @@ from mam_core.registry import Registry
 from mam_core.store_urls import StoreUrl
 from mam_core.stores import postgres_wire
 from mam_core.stores.postgres import PostgresDatabase
+from mam_core.stores.postgres_bell import PostgresBell
 from mam_core.stores.postgres_door import Connection, NoAnswer, connect
 from mam_core.stores.postgres_wire import Wire
 from mam_core.stores.sql_store import SqlStore
@@ -120,6 +121,14 @@ class TestASilentServer:
             with pytest.raises(NoAnswer), connection:
                 connection.execute("SELECT 1")
             assert connection.closed
+
+    def test_is_a_sentence_for_a_relay(self, postgres_schema: str) -> None:
+        with pooler(postgres_schema) as (between, uri):
+            ear = connect(uri)
+            bell = PostgresBell(lambda: ear, "the store")
+            between.hang()
+            with pytest.raises(StoreError, match="the store cannot be reached: no answer"):
+                bell.relaying().__enter__()
 
     def test_takes_no_connection(self, postgres_schema: str) -> None:
         with pooler(postgres_schema) as (between, uri):

@@ -22,6 +22,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
+from tests.support.patience import eventually
+
 _SOCKET = ".s.PGSQL.5432"
 ROOT = Path(__file__).resolve().parents[2]
 _LIFE_SEC = 900
@@ -34,7 +36,13 @@ class Forwarder:
         self._process = process
 
     def hang(self) -> None:
+        """Nothing is passed on from now on: a thread stops a moment after the signal."""
         self._process.send_signal(signal.SIGSTOP)
+        eventually(self._stands_still, "all its threads are stopped")
+
+    def _stands_still(self) -> bool:
+        tasks = Path(f"/proc/{self._process.pid}/task").glob("*/stat")
+        return all(task.read_bytes().rpartition(b") ")[2].startswith(b"T") for task in tasks)
 
     def go_on(self) -> None:
         self._process.send_signal(signal.SIGCONT)

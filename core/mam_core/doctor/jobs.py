@@ -51,6 +51,8 @@ def _loss(look: Look, node: Node, job: Job, lease: Lease) -> str:
 
 def _what_is_left(look: Look, node: Node, job: Job) -> str:
     mark, unknown = traces_of(look.registry.store.audit, job)
+    if mark is None and job.lease is not None and job.lease.store_time is not None:
+        return "what it started, if anything, cannot be seen from here"
     if mark is None:
         return unknown or "it had started nothing"
     gone = node.is_gone(mark)

@@ -74,17 +74,23 @@ class PostgresBell:
     def relaying(self) -> Iterator[bool]:
         ear = self._connected()
         try:
-            if not (_is_given(ear) or _take_over(ear)):
-                yield False
-                return
-            name = ear.execute(f"SELECT quote_ident({_CHANNEL})".encode()).fetchone()
-            assert name is not None
-            ear.execute(f"LISTEN {name[0]}".encode())
-            self._ear = ear
-            yield True
+            self._ear = ear if self._holds(ear) else None
+            yield self._ear is not None
         finally:
             self._ear = None
             ear.close()
+
+    def _holds(self, ear: Connection) -> bool:
+        """Take the lock, if nobody has it, and listen."""
+        try:
+            if not (_is_given(ear) or _take_over(ear)):
+                return False
+            name = ear.execute(f"SELECT quote_ident({_CHANNEL})".encode()).fetchone()
+            assert name is not None
+            ear.execute(f"LISTEN {name[0]}".encode())
+        except DatabaseError as problem:
+            raise explained(problem, self._place) from problem
+        return True
 
     def lanes(self) -> Mapping[str, bool]:
         """Not known: the relay may be on any host, and a word about its brokers is a courtesy."""
