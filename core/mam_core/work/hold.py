@@ -140,11 +140,17 @@ class Hold:
             running.allow(FOREVER)
 
     def heed(self, ended: Ended) -> None:
-        """A supervisor that ended something at a deadline did it for us."""
+        """A supervisor that ended something at a deadline did it for us, who could not."""
         if ended.why is Why.LEASE_OVER:
-            self._stop_cut_off()
+            cause, words = Cause.CUT_OFF, self._silence
         elif ended.why is Why.TIMEOUT:
-            self.stop(Cause.TIMEOUT, f"it ran for {self.job.timeout_sec:g} s")
+            cause, words = Cause.TIMEOUT, f"it ran for {self.job.timeout_sec:g} s"
+        else:
+            return
+        if self.cause is not cause:  # also where somebody has the job by now: that is why
+            self._voice.mention(f"its supervisor has ended it: {words}")
+        if self.cause is None:
+            self.cause, self.words = cause, words
 
     @property
     def _lease_until(self) -> float:
@@ -155,23 +161,23 @@ class Hold:
         for running, until in self._bound.items():
             running.allow(until._replace(lease=self._lease_until))
 
-    def _stop_cut_off(self) -> None:
+    @property
+    def _silence(self) -> str:
         silent = self._registry.clock.since_boot() - self._renewed
-        words = f"its lease could not be renewed for {silent:.0f} s"
-        self.stop(Cause.CUT_OFF, f"{words}, and another host may take it up")
+        return f"its lease could not be renewed for {silent:.0f} s, and another host may take it up"
 
     # -- looking ---------------------------------------------------------------------------
 
     def keep(self, now: float) -> None:
         """Renew the lease when it is time to, and look whether anybody wishes something."""
+        if self.is_over:  # before a renewal that comes too late hides it
+            self.stop(Cause.CUT_OFF, self._silence)
         if now >= self._look_at:
             self._look_at = now + paced(LOOK_SEC)
             self._look()
         if now >= self._beat_at:
             self._beat_at = now + self._beat_sec
             self._beat(now)
-        if self.is_over:
-            self._stop_cut_off()
 
     def _look(self) -> None:
         try:
