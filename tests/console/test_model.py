@@ -11,6 +11,7 @@ from mam_core.records import Status
 from mam_core.summaries import Unreadable
 from mam_tui.columns import BY_URGENCY, COLUMNS, sort_key
 from mam_tui.filters import parse
+from mam_tui.laying import Look
 from mam_tui.model import Board, Effect, Order
 from tests.console.story import NOW, summary
 
@@ -24,6 +25,40 @@ def board(*numbers: int, status: Status = Status.PENDING) -> Board:
 
 def shown(made: Board) -> list[str]:
     return [row.job_id for row in made.view()]
+
+
+class TestCells:
+    """What a line shows of a job that runs."""
+
+    def cell(self, made: Board, name: str, ascii_only: bool = False) -> str:
+        return COLUMNS[name].text(made.rows["job0001"], Look(NOW, ascii_only))
+
+    def test_the_limit_that_ends_it_next_is_counted_down_to_and_marked(self) -> None:
+        made = board(1, status=Status.RUNNING)
+        for limit, left, shown in [
+            ("wall", 600, "10m00"),
+            ("idle", 42, "i42s"),
+            ("idle", 600, "i10m"),
+            ("tool", 1500, "t25m"),
+            ("tool", -3, "t0s"),
+            ("waiting", 3000, "50m00"),
+        ]:
+            made.hear("job0001", limit=limit, ends_at=NOW + left)
+            assert self.cell(made, "left") == shown
+
+    def test_a_guess_has_its_age_in_place_of_its_sign_and_is_dim(self) -> None:
+        made = board(1, status=Status.RUNNING)
+        made.hear("job0001", state="working", channel="hook", at=NOW - 10, limit="idle")
+        row = made.rows["job0001"]
+        assert (self.cell(made, "state"), row.is_doubtful(NOW)) == ("● working", False)
+        assert row.is_doubtful(NOW + 200)
+        made.hear("job0001", channel="screen", at=NOW - 180)
+        assert (self.cell(made, "state"), row.is_doubtful(NOW)) == ("working 3m", True)
+        assert self.cell(made, "state", ascii_only=True) == "working 3m"
+        made.hear("job0001", heard_at=NOW)
+        assert self.cell(made, "state") == "working <1m"
+        made.hear("job0001", state="waiting")
+        assert self.cell(made, "state") == "◆ waiting"
 
 
 class TestOrder:

@@ -6,17 +6,20 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mam_core.clock import parse_stamp
 from mam_core.config import Config
+from mam_core.operations.past import past
 from mam_core.records import Reason, Status
 from mam_core.stores.base import GateKind
 from mam_core.work import hold
 from mam_core.work.orders import GRACE_SEC, PROMISED_SEC
 from tests.support.patience import eventually
+from tests.support.repositories import git, new_repository, private_git
 from tests.support.working import Workshop
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux")
@@ -105,7 +108,7 @@ def test_one_whose_worker_is_lost(shop: Workshop) -> None:
     assert not shop.survivors()
 
 
-class TestWithinFiveSeconds:
+class TestWithinTheGraceAndTwoSeconds:
     """Promise 5, with the settings of somebody who set nothing."""
 
     def test_there_is_time_for_all_that_must_happen(self) -> None:
@@ -142,3 +145,23 @@ def test_one_that_is_over_stays_as_it_is(shop: Workshop, status: Status) -> None
     code, out, _ = cancel(shop, job_id)
     assert (code, out) == (1, [])
     assert shop.job(job_id) == before
+
+
+def test_what_a_cancelled_job_left_behind_is_said(
+    shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the answer of `mam cancel --wait`, in its record, and in its history."""
+    private_git(monkeypatch, tmp_path)
+    repo = new_repository(tmp_path / "repo")
+    git(repo, "switch", "-q", "-c", "mam/x")
+    line = "echo 1 > one; echo 2 > two; echo ready; exec sleep 300"
+    job_id = shop.add(shop.agent("writer", "/bin/sh", "-c", line, shop.word), workdir=str(repo))
+    with shop.at_work():
+        shop.until_said(job_id, "ready")
+        with shop.mam("cancel", job_id, "--wait", environ=dict(os.environ)) as cancelled:
+            assert cancelled.code() == 0
+        left = "left 2 changed files on branch mam/x"
+        assert cancelled.err == [f"mam: job {job_id} is cancelled; {left}"]
+    assert (shop.job(job_id).detail or "").endswith(f"; {left}")
+    assert [one["left"] for one in shop.audit(job_id, "attempt_ended")] == [left]
+    assert any(left in change.words for change in past(shop.registry, job_id))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mam_core.work import git_snapshot
-from mam_core.work.git_state import GitState, git_state
+from mam_core.work.git_state import GitState, git_state, left_words
 from tests.support.repositories import counted_git, git, new_repository, private_git
 
 
@@ -53,7 +53,8 @@ class TestAClean:
         empty = tmp_path / "empty"
         empty.mkdir()
         git(empty, "init", "-q")
-        assert known(empty) == GitState(None, False)
+        state = known(empty)
+        assert state == GitState(None, False, branch=state.branch)
 
     def test_folder_outside_of_git_costs_no_process(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -218,3 +219,33 @@ class TestPrograms:
 def test_a_file_cannot_pass_for_a_commit(repo: Path) -> None:
     git(repo, "mv", "a.txt", "# branch.oid " + "0" * 20)
     assert known(repo).commit == git(repo, "rev-parse", "HEAD")
+
+
+class TestWhatAnAttemptLeft:
+    def test_is_said_in_one_sentence(self, repo: Path) -> None:
+        git(repo, "switch", "-q", "-c", "mam/x")
+        before = known(repo)
+        assert left_words(before, before) == ""
+        (repo / "one").write_text("1")
+        assert left_words(before, known(repo)) == "left 1 changed file on branch mam/x"
+        (repo / "two").write_text("2")
+        git(repo, "add", "two")
+        after = known(repo)
+        assert left_words(before, after) == "left 2 changed files on branch mam/x"
+        assert after.to_dict()["changed"] == 2
+        git(repo, "commit", "-qm", "two")
+        words = "left 1 changed file and new commits on branch mam/x"
+        assert left_words(before, known(repo)) == words
+
+    def test_what_was_there_before_is_not_counted_as_its_doing(self, repo: Path) -> None:
+        git(repo, "switch", "-q", "--detach")
+        (repo / "one").write_text("1")
+        before = known(repo)
+        (repo / "two").write_text("2")
+        assert left_words(before, known(repo)) == "left 2 changed files (1 before it)"
+        assert left_words(None, None) == ""
+
+    def test_a_file_that_was_renamed_is_one(self, repo: Path) -> None:
+        name = git(repo, "ls-files").split()[0]
+        git(repo, "mv", name, "another name")
+        assert known(repo).changed == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mam_core.agents.calls import OpenCall
-from mam_core.agents.limits import Limit
+from mam_core.limits import Limit
 from mam_core.work.patience import Due, Next, Patience
 
 

@@ -8,9 +8,11 @@ import pytest
 
 from mam_core.agents.hearing import Heard
 from mam_core.agents.signs import AgentState, Channel, Sign
-from mam_core.agents.states import LeaseFacts, Pane, Shown, ShownState, shown
+from mam_core.agents.states import LeaseFacts, Pane, Shown, ShownState, near_limit, shown
 from mam_core.claims import Refusal, Rule
 from mam_core.clock import stamp
+from mam_core.limits import FADING, WEAK, Limit, NearLimit
+from mam_core.record_parts import Lease
 from mam_core.records import Job, Reason, Status
 from mam_core.tmux.facts import PaneFact
 from tests.support.rows import each_row
@@ -211,3 +213,60 @@ def test_a_job_that_is_to_end_is_cancelling_whatever_its_agent_does() -> None:
 def test_an_ended_job_says_why() -> None:
     job = a_job(Status.ERROR, reason=Reason.TIMEOUT, detail="60 s", ended_at=stamp(NOW - 5))
     assert shown(job, NOW) == Shown(ShownState.ENDED, "timeout: 60 s", "registry", "error", NOW - 5)
+
+
+class TestDoubt:
+    """A guess does not look like a fact."""
+
+    def test_its_words_are_those_of_states_and_channels(self) -> None:
+        assert {state.word for state in ShownState} >= FADING
+        assert {str(channel) for channel in Channel} >= WEAK
+
+    @pytest.mark.parametrize(
+        ("state", "channel", "age_sec", "heard_sec", "is_guess"),
+        [
+            (ShownState.WORKING, Channel.HOOK, 10, 10, False),
+            (ShownState.WORKING, Channel.HOOK, 600, 10, False),
+            (ShownState.WORKING, Channel.HOOK, 600, 130, True),
+            (ShownState.WORKING, Channel.SCREEN, 1, 1, True),
+            (ShownState.STARTING, Channel.TITLE, 1, 1, True),
+            (ShownState.WAITING, Channel.SCREEN, 3600, 3600, False),
+            (ShownState.IDLE, Channel.HOOK, 3600, 3600, False),
+        ],
+    )
+    def test_work_fades_and_a_question_does_not(
+        self, state: ShownState, channel: Channel, age_sec: int, heard_sec: int, is_guess: bool
+    ) -> None:
+        one = Shown(state, "", channel, "a rule", NOW - age_sec, heard_at=NOW - heard_sec)
+        assert one.is_doubtful(NOW) is is_guess
+
+    def test_a_worker_that_sees_it_live_leaves_no_doubt(self) -> None:
+        """A model that thinks for minutes: no event, but bytes and processor time."""
+        one = Shown(ShownState.WORKING, "", Channel.HOOK, "a rule", NOW - 600, NOW - 600)
+        assert not one._replace(limit=NearLimit(Limit.WALL, NOW + 9)).is_doubtful(NOW)
+        assert one._replace(limit=NearLimit(Limit.IDLE, NOW + 9)).is_doubtful(NOW)
+        assert one._replace(limit=NearLimit(Limit.TOOL, NOW + 9)).is_doubtful(NOW)
+
+
+class TestNearLimit:
+    def test_silence_counts_from_where_its_worker_told_of_it(self) -> None:
+        job = a_job(lease=Lease("node:12:3:0", 30.0))
+        wall = NearLimit(Limit.WALL, NOW - 60 + job.timeout_sec)
+        silent = NearLimit(Limit.TOOL, NOW + 5, "Bash pytest")
+        told = Heard(job.attempt, limit=silent)
+        assert near_limit(job, ShownState.WORKING, Heard(job.attempt)) == wall
+        assert near_limit(job, ShownState.WORKING, told) == silent
+        assert near_limit(job, ShownState.WORKING, told._replace(attempt=7)) == wall
+        waiting = near_limit(job, ShownState.WAITING, told)
+        assert waiting == wall._replace(limit=Limit.WAITING)
+
+    def test_it_is_told_by_an_event_and_taken_back_by_another(self) -> None:
+        silent = NearLimit(Limit.IDLE, NOW + 5)
+        told = {"attempt": 1, "seq": 1, "event": "state", "data": {"limit": silent.to_event()}}
+        one = Heard(1).event(told)
+        assert one.limit == silent
+        one = one.event({**told, "seq": 2, "event": "log", "data": {}})
+        assert one.limit == silent, "a warning is no sign of life"
+        assert one.event({**told, "seq": 3, "data": {"limit": None}}).limit is None
+        for foreign in (7, {}, {"limit": "moon", "ends_at": 1}, {"limit": "idle"}):
+            assert one.event({**told, "seq": 3, "data": {"limit": foreign}}).limit is None

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mam_core.limits import Limit
 from mam_core.safe_text import one_line
 from mam_tui.laying import Column, Columns, Look
 from mam_tui.moments import count, money, seconds, span, whole_minutes
 from mam_tui.rows import Row
 
+_MARKED_LIMITS = (Limit.IDLE, Limit.TOOL)
 #: The order that a person needs who comes back to the screen: what waits for them first.
 BY_URGENCY = "state"
 
@@ -31,6 +33,10 @@ def _summary_key(name: str) -> Callable[[Row], Any]:
 
 def _state(row: Row, look: Look) -> str:
     face = row.face
+    if row.is_doubtful(look.now):
+        # Without its sign, and with its age: a guess does not look like a fact.
+        ago = whole_minutes(look.now - row.seen_at) if row.seen_at else "?"
+        return f"{face.word} {ago}"
     return f"{face.ascii if look.ascii else face.glyph} {face.word}"
 
 
@@ -57,14 +63,22 @@ def _run_key(row: Row) -> Any:
 
 
 def _left(row: Row, look: Look) -> str:
-    """Until its timeout; one that is late is ended any moment."""
+    """Until the limit that ends it next: by its wall clock, or `i` by its idle clock, `t` by that
+    of a tool call. One that is late is ended any moment."""
     deadline = _deadline(row)
-    return "" if deadline is None else span(deadline - look.now)
+    if deadline is None:
+        return ""
+    if row.live.limit in _MARKED_LIMITS:
+        left = max(0.0, deadline - look.now)
+        return f"{row.live.limit[0]}{span(left) if left < 60 else whole_minutes(left)}"
+    return span(deadline - look.now)
 
 
 def _deadline(row: Row) -> float | None:
     if row.summary is None or not row.is_running:
         return None
+    if row.live.ends_at:
+        return row.live.ends_at
     started = seconds(row.summary.started_at)
     return None if started is None else started + row.summary.timeout_sec
 

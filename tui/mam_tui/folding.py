@@ -118,6 +118,8 @@ class Pile:
             news.update(state=shown.state.word, words=shown.words[:400], channel=shown.channel)
             if shown.at is not None:
                 news["at"] = shown.at
+            if shown.limit is not None:
+                news.update(limit=str(shown.limit.limit), ends_at=shown.limit.ends_at)
         self._shown.update(states.shown)
         self._held = states.held or self._held
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from mam_core.limits import is_doubtful
 from mam_core.records import Status
 from mam_core.summaries import Summary, Unreadable
 from mam_tui.faces import FACES, Face, face_of
@@ -36,6 +37,8 @@ class Live(NamedTuple):
     tokens: int | None = None
     cost: float | None = None
     need: str = ""  #: what it needs a person for; empty: nothing
+    limit: str = ""  #: the `Limit` that ends it next; empty: not known
+    ends_at: float = 0.0  #: when that is
 
 
 NO_NEWS = Live()
@@ -86,6 +89,18 @@ class Row:
     def face(self) -> Face:
         word = self.word
         return FACES.get(word) or face_of(word)
+
+    @property
+    def seen_at(self) -> float:
+        """When anything was known of it last; 0 for never."""
+        return max(self.live.at, self.live.heard_at)
+
+    def is_doubtful(self, now: float) -> bool:
+        """What it is shown to do is a guess: its witness is weak or old."""
+        live = self.live
+        return self.is_running and is_doubtful(
+            self.word, live.channel, live.limit, self.seen_at, now
+        )
 
     @property
     def is_live(self) -> bool:

@@ -77,6 +77,8 @@ class StateWatch:
             self._labels = labels
             self._showing = Showing(registry, labels)
         found = self._showing.running(self._all_panes() if labels else None)
+        # When it was heard of last is told by the event itself, and changes with each.
+        found = {job_id: shown._replace(heard_at=None) for job_id, shown in found.items()}
         news = {job_id: shown for job_id, shown in found.items() if self._told.get(job_id) != shown}
         self._told = found
         held = held_back(registry, list(self._samples.values()))

@@ -11,11 +11,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mam_core.agents.limits import NearLimit
 from mam_core.agents.signs import AgentState, Sign
 from mam_core.audit import AuditEvent
 from mam_core.clock import parse_stamp
 from mam_core.events.event import EventName
+from mam_core.limits import NearLimit
 from mam_core.records import Status
 
 

@@ -11,11 +11,11 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from mam_core.agents.hearing import Heard
-from mam_core.agents.limits import Limit, NearLimit
 from mam_core.agents.signs import AgentState, Channel
 from mam_core.claims import Refusal
 from mam_core.clock import parse_stamp
 from mam_core.events.event import EventName
+from mam_core.limits import Limit, NearLimit, is_doubtful
 from mam_core.records import Job, Status
 from mam_core.table import age
 from mam_core.tmux.facts import PaneFact
@@ -45,13 +45,6 @@ class ShownState(StrEnum):
         return self.split()[0]
 
 
-#: Work that nobody spoke of for so long may have stopped.
-OLD_SEC = 120.0
-#: A question stays open and a rest a rest; what goes on must be seen to.
-_FADING = (ShownState.STARTING, ShownState.WORKING)
-_WEAK = (Channel.TITLE, Channel.SCREEN, Channel.SILENCE)
-
-
 class Shown(NamedTuple):
     """A state and who says so. `words` may be the agent's: foreign text."""
 
@@ -64,13 +57,10 @@ class Shown(NamedTuple):
     limit: NearLimit | None = None  #: what ends it next, while it runs
 
     def is_doubtful(self, now: float) -> bool:
-        """What it does is a guess: only its looks say so, or nothing was heard of it for long."""
-        if self.state not in _FADING:
-            return False
-        if self.channel in _WEAK:
-            return True
-        seen = max(self.at or 0.0, self.heard_at or 0.0)
-        return bool(seen) and now - seen >= OLD_SEC
+        """Its witness is weak or old."""
+        seen_at = max(self.at or 0.0, self.heard_at or 0.0)
+        limit = str(self.limit.limit) if self.limit is not None else ""
+        return is_doubtful(self.state.word, self.channel, limit, seen_at, now)
 
     def sentence(self, now: float) -> str:
         words = f": {self.words}" if self.words else ""

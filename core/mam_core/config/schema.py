@@ -52,7 +52,7 @@ TABLES: Mapping[str, Table] = {
             "heartbeat_sec": Setting(_SECONDS, "a worker renews its lease at least this often", 10),
             "lease_sec": Setting(_SECONDS, "a job without a heartbeat is lost after this", 30),
             "sweep_sec": Setting(_SECONDS, "lost and late jobs are looked for this often", 5),
-            "grace_sec": Setting(_SECONDS, "between asking a process to end and ending it", 3),
+            "grace_sec": Setting(_SECONDS, "between asking a process to end and ending it", 5),
             "memory_cap": Setting(
                 _TEXT,
                 "who holds a job to its memory; auto: the kernel where it can, sampled: we, four "

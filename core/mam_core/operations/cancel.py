@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from functools import partial
 
 from mam_core.errors import TransitionRefused
 from mam_core.fields import check_text
 from mam_core.operations.outcome import Outcome, for_each
-from mam_core.records import Status
+from mam_core.pace import paced
+from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.rights import Right
+
+_LOOK_SEC = 0.1
 
 
 def cancel(registry: Registry, job_ids: Sequence[str], why: str = "") -> list[Outcome]:
@@ -20,12 +25,48 @@ def cancel(registry: Registry, job_ids: Sequence[str], why: str = "") -> list[Ou
         registry.check_allowed(Right.CANCEL, job_id)
         job = registry.request_cancel(job_id, why)
         if job.status is Status.CANCELLED:
-            return Outcome(job_id, True, f"job {job_id} is cancelled", job)
+            return Outcome(job_id, True, _cancelled(job), job)
         if job.is_cancelling:
-            owner = f" ({job.lease.owner})" if job.lease else ""
-            words = f"job {job_id} is cancelling: its worker{owner} was asked to end it"
-            return Outcome(job_id, True, words, job)
+            return Outcome(job_id, True, _cancelling(job), job)
         ended = TransitionRefused(f"job {job_id} is {job.status}: there is nothing to cancel")
         return Outcome.refused(job_id, ended, job)
 
     return for_each(job_ids, act)
+
+
+def awaited(registry: Registry, outcomes: Sequence[Outcome], wait_sec: float) -> list[Outcome]:
+    """The same when those that were asked to end have ended, with what they left; after
+    `wait_sec` as they are."""
+    deadline = registry.clock.since_boot() + wait_sec
+    found = list(outcomes)
+    while any(_is_awaited(one) for one in found) and registry.clock.since_boot() < deadline:
+        time.sleep(paced(_LOOK_SEC))
+        waiting = [one.job_id for one in found if _is_awaited(one)]
+        seen = {one.job_id: one for one in for_each(waiting, partial(_looked_at, registry))}
+        found = [seen.get(one.job_id, one) for one in found]
+    return found
+
+
+def _is_awaited(one: Outcome) -> bool:
+    return one.job is not None and one.job.is_cancelling
+
+
+def _looked_at(registry: Registry, job_id: str) -> Outcome:
+    job = registry.get(job_id)
+    if job.is_cancelling:
+        return Outcome(job_id, True, _cancelling(job), job)
+    if job.status is Status.CANCELLED:
+        return Outcome(job_id, True, _cancelled(job), job)
+    words = f"job {job.job_id} is {job.status}: it was not cancelled"
+    return Outcome.refused(job.job_id, TransitionRefused(words), job)
+
+
+def _cancelling(job: Job) -> str:
+    owner = f" ({job.lease.owner})" if job.lease else ""
+    return f"job {job.job_id} is cancelling: its worker{owner} was asked to end it"
+
+
+def _cancelled(job: Job) -> str:
+    """With what its last attempt left behind."""
+    _, semicolon, left = (job.detail or "").rpartition("; left ")
+    return f"job {job.job_id} is cancelled" + (f"; left {left}" if semicolon else "")

@@ -106,7 +106,8 @@ def _ended(line: Mapping[str, Any]) -> _Told:
     if isinstance(line.get("elapsed_sec"), int | float):
         parts.append(f"after {line['elapsed_sec']:g} s")
     checks, passed = _checks(line)
-    return "agent ended", "; ".join(filter(None, (", ".join(parts), checks))), passed
+    left = str(line.get("left") or "")
+    return "agent ended", "; ".join(filter(None, (", ".join(parts), left, checks))), passed
 
 
 def _verified(line: Mapping[str, Any]) -> _Told:

@@ -114,9 +114,12 @@ def _moment(line: Mapping[str, Any]) -> float:
 
 
 def _exit(line: Mapping[str, Any]) -> str:
+    how = ""
     if isinstance(line.get("signal"), int):
-        return f"signal {line['signal']}"
-    return f"exit {line['exit_code']}" if isinstance(line.get("exit_code"), int) else ""
+        how = f"signal {line['signal']}"
+    elif isinstance(line.get("exit_code"), int):
+        how = f"exit {line['exit_code']}"
+    return _joined(how, line.get("left"))
 
 
 def _attempt(line: Mapping[str, Any]) -> int | None:

@@ -28,7 +28,7 @@ from mam_core.work.caps import bounds_of, words
 from mam_core.work.checks import Checks
 from mam_core.work.counterpart import Counterpart
 from mam_core.work.decision import Decision, Facts, decide, not_here, wants_checks
-from mam_core.work.git_state import GitState, git_state
+from mam_core.work.git_state import GitState, git_state, left_words
 from mam_core.work.hold import Hold, Terms
 from mam_core.work.marks import AttemptMark, end_leftovers, is_gone
 from mam_core.work.orders import FOREVER, Deadlines, Orders, new_token
@@ -146,7 +146,7 @@ class Attempt:
             self._tend(orders, folder, before)
         finally:
             folder.remove(PROMPT)
-        return self._conclude(folder, workdir)
+        return self._conclude(folder, workdir, before)
 
     def _relocated(self, job: Job) -> Job:
         """As it is run here: a worker with a worktree of its own works in the same place there."""
@@ -211,7 +211,7 @@ class Attempt:
 
     # -- the end ---------------------------------------------------------------------------
 
-    def _conclude(self, folder: Folder, workdir: str) -> Job | None:
+    def _conclude(self, folder: Folder, workdir: str, before: GitState | None) -> Job | None:
         hold, ended = self._hold, self._tending.ended
         hold.heed(ended)
         outcome = self._tending.outcome()
@@ -220,6 +220,7 @@ class Attempt:
             facts = self._checked(facts, folder)
         is_gone = facts.ended.tree_empty or self._bury()
         after = git_state(workdir, f"{self._job.job_id}/{self._job.attempt}/end")
+        left = left_words(before, after)
         told = {
             "exit_code": ended.code,
             "signal": ended.signal,
@@ -237,12 +238,16 @@ class Attempt:
             killed=ended.killed,
             session_id=outcome.session_id,
             git=after.to_dict() if after else None,
+            left=left or None,
             checks=facts.verdict.to_list() if facts.verdict else None,
         )
         if not is_gone or not hold.is_ours:
             return None
         now, back_off = self._clock.now(), self._terms.back_off
-        return self._end(decide(hold.job, facts, now, back_off=back_off), known)
+        decision = decide(hold.job, facts, now, back_off=back_off)
+        if decision.status is Status.CANCELLED and left:
+            decision = decision._replace(detail=f"{decision.detail}; {left}")
+        return self._end(decision, known)
 
     def _checked(self, facts: Facts, folder: Folder) -> Facts:
         over = Sign(AgentState.ENDED, Channel.PROCESS, "exit", self._clock.now())

@@ -15,6 +15,8 @@ from mam_core.work.git_snapshot import take
 #: Together well below a lease: no heartbeat is sent meanwhile.
 _LOOK_SEC = 5.0
 _SNAPSHOT_SEC = 10.0
+#: What git says in place of a branch.
+_DETACHED = "(detached)"
 
 
 class GitState(NamedTuple):
@@ -26,6 +28,8 @@ class GitState(NamedTuple):
     left_out: tuple[str, ...] = ()  #: files that the tree has not; the first of them
     left_out_count: int = 0
     trouble: str = ""  #: why there is no tree
+    branch: str = ""  #: empty: none, as of a commit that was checked out by itself
+    changed: int = 0  #: files that are not committed; a folder that is not tracked counts as one
 
     def to_dict(self) -> dict[str, Any]:
         always = {"commit": self.commit, "dirty": self.dirty}
@@ -34,8 +38,24 @@ class GitState(NamedTuple):
             "left_out": list(self.left_out),
             "left_out_count": self.left_out_count,
             "trouble": self.trouble,
+            "branch": self.changed and self.branch,
+            "changed": self.changed,
         }
         return {**always, **{name: value for name, value in more.items() if value}}
+
+
+def left_words(before: GitState | None, after: GitState | None) -> str:
+    """What an attempt left in its folder, in words; empty where there is nothing to say."""
+    if after is None:
+        return ""
+    parts = []
+    if after.changed:
+        already = f" ({before.changed} before it)" if before is not None and before.changed else ""
+        parts.append(f"{after.changed} changed file{'s'[: after.changed > 1]}{already}")
+    if before is not None and after.commit != before.commit:
+        parts.append("new commits")
+    where = f" on branch {after.branch}" if after.branch else ""
+    return f"left {' and '.join(parts)}{where}" if parts else ""
 
 
 def git_state(
@@ -61,15 +81,21 @@ def git_state(
     except GitSilent:
         return None
     commit: str | None = None
+    branch = ""
     changed: list[bytes] = []
     for line in told.split(b"\0"):
         # After the first change there are only changes: a file may have any name.
         if not changed and line.startswith(b"# branch.oid "):
             word = line.split()[2].decode("ascii", "replace")
             commit = None if word == "(initial)" else word
+        elif not changed and line.startswith(b"# branch.head "):
+            word = line.removeprefix(b"# branch.head ").decode("utf-8", "replace")
+            branch = "" if word == _DETACHED else word
         elif line and (changed or not line.startswith(b"# ")):
             changed.append(line)
-    state = GitState(commit, bool(changed))
+    # Of a file that was renamed its former name follows as a line of its own.
+    renamed = sum(line.startswith(b"2 ") for line in changed)
+    state = GitState(commit, bool(changed), branch=branch, changed=len(changed) - renamed)
     if not changed:
         return state
     try:

@@ -16,11 +16,12 @@ from mam_core.errors import InvalidField
 from mam_core.work.line import LENGTH_BYTES
 from mam_core.work.processes import TOKEN_VARIABLE
 
-#: From the wish to end an attempt until nothing of it is alive: what is promised at the usual
-#: settings. Noticing the wish, the grace, KILL and the proof must all fit in.
-PROMISED_SEC = 5.0
 #: Between TERM and KILL (decision 31, which leaves it to the settings).
-GRACE_SEC = 3.0
+GRACE_SEC = 5.0
+#: From the wish to end an attempt until nothing of it is alive: what is promised at the usual
+#: settings. Beyond the grace, which only who ignores TERM uses up, there must be time to notice
+#: the wish, to kill, and to prove it.
+PROMISED_SEC = GRACE_SEC + 2.0
 #: Between two reports of usage.
 SAMPLE_SEC = 1.0
 

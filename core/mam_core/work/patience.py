@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from mam_core.agents.calls import OpenCall
-from mam_core.agents.limits import Limit
+from mam_core.limits import Limit
 from mam_core.records import DEFAULT_TOOL_TIMEOUT_SEC
 
 #: What part of a limit has passed when it is warned of.

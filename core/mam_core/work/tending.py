@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mam_core.agents.dialogue import Dialogue
-from mam_core.agents.limits import NearLimit
 from mam_core.agents.profiles import Profile
 from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.agents.streams import Happening, Kind, Outcome, StreamFormat, parser_for
@@ -20,6 +19,7 @@ from mam_core.agents.streams.events import Pace, Told, told
 from mam_core.audit import warn
 from mam_core.errors import JobNotFound, MamError, TransitionRefused
 from mam_core.events.event import EventName
+from mam_core.limits import NearLimit
 from mam_core.pace import paced
 from mam_core.records import Job
 from mam_core.registry import Registry

@@ -192,7 +192,7 @@ class JobTable(LineTable[Row]):
         return {"id": max(COLUMNS["id"].width, min(_MOST_OF_AN_ID, longest))}
 
     def style_of(self, row: Row) -> str:
-        return row.face.style
+        return "idle" if row.is_doubtful(self._clock()) else row.face.style
 
     def is_marked(self, row: Row) -> bool:
         return row.job_id in self.board.marks

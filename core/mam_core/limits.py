@@ -1,4 +1,7 @@
-"""Which limit ends an attempt next: its wall clock, its silence, or the time of a tool call."""
+"""Of an attempt that runs: which limit ends it next, and whether what it does is only a guess.
+
+Light, since the console's first frame is drawn with it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from mam_core.table import age
+#: Work that nobody spoke of for so long may have stopped.
+OLD_SEC = 120.0
+#: A question stays open and a rest a rest; what goes on must be seen to.
+FADING = frozenset({"starting", "working"})
+#: The channels that only look at an agent from outside.
+WEAK = frozenset({"title", "screen", "silence"})
 
 
 class Limit(StrEnum):
@@ -31,6 +39,8 @@ class NearLimit(NamedTuple):
     words: str = ""  #: the tool call
 
     def sentence(self, now: float) -> str:
+        from mam_core.table import age
+
         left = age(max(0.0, self.ends_at - now))
         ends = f"ends in {left} ({self.limit.timeout})"
         if self.limit is Limit.WAITING:
@@ -54,3 +64,16 @@ class NearLimit(NamedTuple):
             return cls(Limit(data["limit"]), float(data["ends_at"]), str(data.get("words") or ""))
         except (KeyError, TypeError, ValueError):
             return None
+
+
+def is_doubtful(word: str, channel: str, limit: str, seen_at: float, now: float) -> bool:
+    """What an agent does is a guess: only its looks say so, or nothing was heard of it for long.
+
+    `word` is the state's as it is shown; `seen_at` is 0 where nothing was heard. While its wall
+    clock is what ends it next, its worker sees it live, whatever little it tells.
+    """
+    if word not in FADING:
+        return False
+    if channel in WEAK:
+        return True
+    return limit != Limit.WALL and seen_at > 0 and now - seen_at >= OLD_SEC
