@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from mam_core.records import DEFAULT_TIMEOUT_SEC, Job, Reason, Status
 
@@ -130,6 +130,27 @@ def used_of(data: object) -> Used:
 
 
 NOTHING_TOLD = Used()
+#: No machine has more; a stranger's number may have hundreds of digits.
+_MOST_BYTES = 2**60
+
+
+class Memory(NamedTuple):
+    """Bytes that an attempt takes up, all its processes together."""
+
+    peak: int
+    now: int | None = None  #: None: it has ended
+
+
+def memory_told(data: object) -> Memory | None:
+    """From an event's data, which anybody may have written; None when it tells of none."""
+    if not isinstance(data, Mapping) or not _is_size(peak := data.get("peak_memory")):
+        return None
+    now = data.get("memory")
+    return Memory(peak, now if _is_size(now) else None)
+
+
+def _is_size(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MOST_BYTES
 
 
 def _figure(value: Any) -> float | None:

@@ -46,6 +46,14 @@ class TestCells:
             made.hear("job0001", limit=limit, ends_at=NOW + left)
             assert self.cell(made, "left") == shown
 
+    def test_memory_is_its_peak_and_what_it_takes_now(self) -> None:
+        made = board(1, status=Status.RUNNING)
+        assert (self.cell(made, "memory"), "memory" in made.used) == ("", False)
+        made.hear("job0001", peak_memory=700 << 20, memory=300 << 20)
+        assert (self.cell(made, "memory"), "memory" in made.used) == ("700M/300M", True)
+        made.hear("job0001", peak_memory=3 << 29, memory=None)
+        assert self.cell(made, "memory") == "1.5G"
+
     def test_a_guess_has_its_age_in_place_of_its_sign_and_is_dim(self) -> None:
         made = board(1, status=Status.RUNNING)
         made.hear("job0001", state="working", channel="hook", at=NOW - 10, limit="idle")

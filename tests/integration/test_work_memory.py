@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from mam_core.operations.shown import Showing
 from mam_core.operations.why import why
 from mam_core.record_parts import MemoryCap
 from mam_core.records import Reason, Status
 from mam_core.work.caps import Caps, Means
 from mam_core.work.launch import HEADROOM
+from tests.support.patience import eventually
 from tests.support.working import LABEL, Workshop
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux")
@@ -56,6 +58,22 @@ def test_n47_a_group_gives_its_jobs_their_memory(shop: Workshop) -> None:
     job = shop.job(hog)
     assert (job.reason, job.memory_max) == (Reason.OOM, None)
     assert job.memory_cap == MemoryCap(64 * MIB, "sampled", "group small")
+
+
+def test_what_it_takes_up_is_shown_while_it_runs(shop: Workshop) -> None:
+    job_id = shop.add(shop.agent("hog", "eats_memory", 200, 1))
+    with shop.at_work():
+
+        def peak() -> int:
+            found = Showing(shop.registry).running().get(job_id)
+            return found.memory.peak if found is not None and found.memory is not None else 0
+
+        eventually(lambda: peak() > 150 * MIB, "its memory is told")
+        shop.registry.request_cancel(job_id)
+        shop.until_status(job_id, Status.CANCELLED)
+    told = [one["data"]["peak_memory"] for one in shop.told(job_id) if "peak_memory" in one["data"]]
+    assert told == sorted(told)
+    assert told[-1] >= 150 * MIB
 
 
 def test_n8_switched_off_it_holds_nobody_and_says_so(shop: Workshop) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from mam_core.agents.streams.base import Happening, Kind
 from mam_core.records import Job, Status
-from mam_core.work.activity import Activity, over_budget
+from mam_core.work.activity import Activity, MemoryNews, over_budget
 from mam_core.work.reports import Usage
 from tests.support.rows import each_row
 
@@ -77,3 +77,21 @@ class TestBudget:
 
     def test_nothing_else_costs(self) -> None:
         assert over_budget(job(max_cost=0.01, max_tokens=1), Happening(Kind.TEXT, "99")) == ""
+
+
+class TestMemory:
+    def told(self, *sizes_mib: int) -> list[tuple[int, int]]:
+        news, found = MemoryNews(), []
+        for size in sizes_mib:
+            if one := news.of(NOTHING._replace(memory=size << 20)):
+                found.append((one["memory"] >> 20, one["peak_memory"] >> 20))
+        return found
+
+    def test_a_small_command_is_worth_no_word(self) -> None:
+        assert self.told(1, 20, 60, 79) == []
+
+    def test_a_peak_is_told_each_time_that_it_has_grown_by_a_quarter(self) -> None:
+        assert self.told(100, 110, 124, 125, 90, 150, 157) == [(100, 100), (125, 125), (157, 157)]
+
+    def test_few_events_tell_of_any_size(self) -> None:
+        assert len(self.told(*range(0, 64_000, 50))) < 35

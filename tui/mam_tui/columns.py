@@ -11,7 +11,7 @@ from typing import Any
 from mam_core.limits import Limit
 from mam_core.safe_text import one_line
 from mam_tui.laying import Column, Columns, Look
-from mam_tui.moments import count, money, seconds, span, whole_minutes
+from mam_tui.moments import count, mebibytes, money, seconds, span, whole_minutes
 from mam_tui.rows import Row
 
 _MARKED_LIMITS = (Limit.IDLE, Limit.TOOL)
@@ -94,6 +94,14 @@ def _progress(row: Row, look: Look) -> str:
     return "" if row.live.progress is None else f"{row.live.progress:.0%}"
 
 
+def _memory(row: Row, look: Look) -> str:
+    """Its peak, and what it takes up now while it runs."""
+    peak, now = row.live.peak_memory, row.live.memory
+    if peak is None:
+        return ""
+    return f"{mebibytes(peak)}/{mebibytes(now)}" if row.is_running and now else mebibytes(peak)
+
+
 def _last_event(row: Row, look: Look) -> str:
     live = row.live
     if live.words and row.word in ("waiting", "blocked", "lost", "stale"):
@@ -164,6 +172,7 @@ _ALL: tuple[Column[Row], ...] = (
         lambda row: row.live.cost,
         right=True,
     ),
+    Column("memory", "MEMORY", 11, 32, _memory, lambda row: row.live.peak_memory, right=True),
     Column("event", "LAST EVENT", 16, 50, _last_event, lambda row: row.live.heard_at or None),
     Column("prompt", "PROMPT", 0, 99, _prompt, lambda row: row.summary and row.summary.head),
 )
@@ -175,7 +184,7 @@ JOB_COLUMNS = Columns(
     COLUMNS,
     last="prompt",
     least_of_the_last=24,
-    seldom_used=("group", "node", "progress", "tokens", "cost"),
+    seldom_used=("group", "node", "progress", "tokens", "cost", "memory"),
     grows="event",
 )
 

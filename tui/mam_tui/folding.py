@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mam_core.events.feed import EventHeard, JobChanged, Notice
 from mam_core.operations.listing import HeldBack
 from mam_core.records import Job
-from mam_core.summaries import Summary, Unreadable, used_of
+from mam_core.summaries import Summary, Unreadable, memory_told, used_of
 from mam_tui.arrivals import Arrival, Loaded, Trouble
 from mam_tui.moments import seconds
 from mam_tui.state_watch import States
@@ -118,6 +118,8 @@ class Pile:
             news.update(state=shown.state.word, words=shown.words[:400], channel=shown.channel)
             if shown.at is not None:
                 news["at"] = shown.at
+            if shown.memory is not None:
+                news.update(memory=shown.memory.now, peak_memory=shown.memory.peak)
             if shown.limit is not None:
                 news.update(limit=str(shown.limit.limit), ends_at=shown.limit.ends_at)
         self._shown.update(states.shown)
@@ -142,4 +144,6 @@ def news_of(heard: EventHeard) -> dict[str, Any]:
         news["detail"] = event.detail[:400]
     told = used_of(event.data)._asdict()
     news |= {name: figure for name, figure in told.items() if figure is not None}
+    if memory := memory_told(event.data):
+        news.update(memory=memory.now, peak_memory=memory.peak)
     return news

@@ -102,6 +102,8 @@ class Board:
             return Effect.NONE
         row.live = live
         self.note_news(live.progress, live.tokens, live.cost)
+        if live.peak_memory:
+            self.used.add("memory")
         return self._changed(row, before)
 
     def show(self, row: Row, before: str) -> Effect:

@@ -70,6 +70,12 @@ def _struck(at: float, form: str) -> str:
         return "?"
 
 
+def mebibytes(number: int) -> str:
+    """As memory is spoken of: ``950M``, ``1.5G``."""
+    whole = number >> 20
+    return f"{whole}M" if whole < 1000 else f"{number / 2**30:.1f}G"
+
+
 def size(number: int | None) -> str:
     """``950 B``, ``12.3 kB``, ``4.5 MB``."""
     if number is None:

@@ -39,6 +39,8 @@ class Live(NamedTuple):
     need: str = ""  #: what it needs a person for; empty: nothing
     limit: str = ""  #: the `Limit` that ends it next; empty: not known
     ends_at: float = 0.0  #: when that is
+    memory: int | None = None  #: bytes that it takes up, as was told last; None: it has ended
+    peak_memory: int | None = None
 
 
 NO_NEWS = Live()

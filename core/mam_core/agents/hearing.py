@@ -17,6 +17,7 @@ from mam_core.clock import parse_stamp
 from mam_core.events.event import EventName
 from mam_core.limits import NearLimit
 from mam_core.records import Status
+from mam_core.summaries import Memory, memory_told
 
 
 class Said(NamedTuple):
@@ -38,6 +39,7 @@ class Heard(NamedTuple):
     question: Said | None = None  #: the newest that asks a person
     last_word: Said | None = None  #: "completed" or "error", by the agent's own report
     limit: NearLimit | None = None  #: while it is silent: what ends it, by its worker's word
+    memory: Memory | None = None  #: as it was told last
     stale: str = ""  #: what a sweep wrote down, when it could not decide
 
     def event(self, event: Mapping[str, Any]) -> Heard:
@@ -50,9 +52,10 @@ class Heard(NamedTuple):
         if self.last is not None and seq <= self.last.seq:
             return self
         said = Said(seq, name, str(event.get("detail") or ""), _moment(event.get("timestamp")))
-        now = self._replace(last=said)
+        data = event.get("data")
+        memory = memory_told(data)
+        now = self._replace(last=said, memory=memory or self.memory)
         if name == EventName.STATE:
-            data = event.get("data")
             if isinstance(data, Mapping) and "limit" in data:
                 now = now._replace(limit=NearLimit.from_event(data["limit"]))
             sign = Sign.from_dict(data) if isinstance(data, Mapping) else None

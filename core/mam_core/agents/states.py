@@ -17,6 +17,7 @@ from mam_core.clock import parse_stamp
 from mam_core.events.event import EventName
 from mam_core.limits import Limit, NearLimit, is_doubtful
 from mam_core.records import Job, Status
+from mam_core.summaries import Memory
 from mam_core.table import age
 from mam_core.tmux.facts import PaneFact
 
@@ -55,6 +56,7 @@ class Shown(NamedTuple):
     at: float | None  #: since when; None where nobody knows
     heard_at: float | None = None  #: when anything was heard of it last, while it runs
     limit: NearLimit | None = None  #: what ends it next, while it runs
+    memory: Memory | None = None  #: as its worker told of it last
 
     def is_doubtful(self, now: float) -> bool:
         """Its witness is weak or old."""
@@ -77,6 +79,7 @@ class Shown(NamedTuple):
             "state": str(self.state),
             "age_sec": ago,
             "doubtful": self.is_doubtful(now),
+            "memory": None if self.memory is None else self.memory._asdict(),
             "limit": None if self.limit is None else self.limit.to_dict(now),
         }
 

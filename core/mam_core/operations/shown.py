@@ -116,7 +116,8 @@ class Showing:
         pane = self._pane(job, placing) if placing is not None else None
         found = shown(job, now, lease=lease, heard=heard, pane=pane)
         heard_at = heard.last.at if heard.last is not None else None
-        return found._replace(heard_at=heard_at, limit=near_limit(job, found.state, heard))
+        limit = near_limit(job, found.state, heard)
+        return found._replace(heard_at=heard_at, limit=limit, memory=heard.memory)
 
     # -- the pane ----------------------------------------------------------------------------
 

@@ -9,6 +9,9 @@ from mam_core.work.reports import Usage
 #: So much of a sample's time on a processor, or so many bytes, is work; less is a clock ticking.
 _BUSY_SHARE = 0.05
 _BUSY_BYTES = 4096
+#: Memory that is worth no word, and the growth that is.
+_SMALL_BYTES = 64 * 1024 * 1024
+_GROWTH = 1.25
 
 
 class Activity:
@@ -28,6 +31,23 @@ class Activity:
             or usage.io_bytes - old.io_bytes > _BUSY_BYTES
             or (usage.net_bytes or 0) - (old.net_bytes or 0) > _BUSY_BYTES
         )
+
+
+class MemoryNews:
+    """When an attempt's memory is worth an event: each time that its peak has grown by a quarter,
+    so that a few tell of any size, and none of a small command."""
+
+    def __init__(self) -> None:
+        self._peak = 0
+        self._told = _SMALL_BYTES
+
+    def of(self, usage: Usage) -> dict[str, int] | None:
+        """What is to be told after this sample."""
+        self._peak = max(self._peak, usage.memory)
+        if self._peak < self._told * _GROWTH:
+            return None
+        self._told = self._peak
+        return {"memory": usage.memory, "peak_memory": self._peak}
 
 
 def over_budget(job: Job, happening: Happening) -> str:

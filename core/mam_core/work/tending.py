@@ -23,7 +23,7 @@ from mam_core.limits import NearLimit
 from mam_core.pace import paced
 from mam_core.records import Job
 from mam_core.registry import Registry
-from mam_core.work.activity import Activity, over_budget
+from mam_core.work.activity import Activity, MemoryNews, over_budget
 from mam_core.work.agent_input import AgentDoesNotRead
 from mam_core.work.correspondence import Correspondence, Deaf
 from mam_core.work.decision import Cause
@@ -85,6 +85,7 @@ class Tending:
         self._pace = Pace(job.prompt)
         self._guard = PromptGuard(job.prompt)
         self._activity = Activity()
+        self._memory = MemoryNews()
         self._others = 0
         self._has_hinted = False
 
@@ -183,10 +184,13 @@ class Tending:
             self.note_cap(report.cap)
         elif isinstance(report, NotStarted):
             self.not_started = report
-        elif isinstance(report, Exited) or (
-            isinstance(report, Usage) and self._activity.is_busy(report, now)
-        ):
+        elif isinstance(report, Exited):
             self._patience.sign_of_life(now)
+        elif isinstance(report, Usage):
+            if self._activity.is_busy(report, now):
+                self._patience.sign_of_life(now)
+            if memory := self._memory.of(report):
+                self._tell(*self._pace.offer(Told(EventName.PROGRESS, "", memory), now))
 
     def note_cap(self, means: str) -> None:
         """What holds it to its memory, where that is not what was expected at the claim."""

@@ -20,7 +20,7 @@ PER_SECOND = 1.0
 #: Urgent ones: so many at once, and so many a second after that.
 _BURST = 20
 #: Totals, which a later event without them must not lose.
-_TOTALS = ("tokens", "cost")
+_TOTALS = ("tokens", "cost", "memory", "peak_memory")
 
 
 class Told(NamedTuple):
