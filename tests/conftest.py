@@ -92,7 +92,8 @@ def _private_surroundings(_homes: Path, monkeypatch: pytest.MonkeyPatch) -> None
     home = _homes / str(next(_numbers))
     home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(home)
 
 

@@ -94,6 +94,16 @@ def realm_of(registry_path: str) -> str:
     return hashlib.sha256(os.fsencode(os.path.realpath(registry_path))).hexdigest()[:8]
 
 
+def state_folder(environ: Mapping[str, str] | None = None) -> str:
+    """Where mam keeps what is the person's and no registry's, beside other programs' state."""
+    environ = os.environ if environ is None else environ
+    base = environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):  # the XDG rule: a relative one does not count
+        home = environ.get("HOME") or os.path.expanduser("~")
+        base = os.path.join(home, ".local", "state")
+    return os.path.join(base, "mam")
+
+
 def logs_path(registry_path: str, environ: Mapping[str, str] | None = None) -> str:
     """The audit log that belongs to a registry folder."""
     environ = os.environ if environ is None else environ

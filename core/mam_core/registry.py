@@ -76,6 +76,8 @@ class Registry(Ledger):
             choose(tx, batch)
             if jobs := list(batch.jobs.values()):
                 tx.insert(jobs, [self.line(AuditEvent.REGISTERED, job) for job in jobs])
+        if jobs:
+            self.store.remember()
         return batch.answers
 
     # -- claiming and running --------------------------------------------------------------

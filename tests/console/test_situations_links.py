@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -309,3 +310,18 @@ def _told(number: int, order: int) -> JobChanged:
 
 def _changed(job: Job) -> JobChanged:
     return JobChanged(job.job_id, job, Origin.DIRECTORY, 0.0)
+
+
+async def test_a_registry_that_was_removed_before_is_said(path: str) -> None:
+    """It would look as if nothing had ever been there."""
+    with open_registry(path) as registry:
+        add(registry)
+    shutil.rmtree(path)
+    async with opened(path) as seen:
+        words = "held jobs and is gone"
+        await seen.until(lambda: words in seen.app.complaints.words, "it is said")
+    with open_registry(path) as registry:
+        add(registry)
+    async with opened(path) as seen:
+        words = "a new one was started in its place"
+        await seen.until(lambda: words in seen.app.complaints.words, "it is still said")

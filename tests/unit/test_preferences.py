@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mam_core.operations.preferences import Preferences, folder_path
+from mam_core.locations import state_folder
+from mam_core.operations.preferences import Preferences
 
 
 def at(folder: Path) -> dict[str, str]:
@@ -37,4 +38,4 @@ def test_a_damaged_file_costs_the_choices(tmp_path: Path, content: bytes) -> Non
 
 def test_a_relative_state_folder_does_not_count(tmp_path: Path) -> None:
     environ = {"XDG_STATE_HOME": "here", "HOME": str(tmp_path)}
-    assert folder_path(environ) == str(tmp_path / ".local" / "state" / "mam")
+    assert state_folder(environ) == str(tmp_path / ".local" / "state" / "mam")

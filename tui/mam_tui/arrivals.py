@@ -13,6 +13,7 @@ class Loaded(NamedTuple):
     """Every job that there was when we began to listen."""
 
     jobs: Listing
+    removal: str = ""  #: what a person must know about a registry that was here before
 
 
 class Trouble(NamedTuple):

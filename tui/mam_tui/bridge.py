@@ -222,7 +222,7 @@ class Bridge:
             # As of the feed's beginning: whatever changes from then on is told on top of this.
             opening = feed.take_opening()
             jobs = Listing(*opening) if opening is not None else listing(registry, query())
-            self._put(Loaded(jobs))
+            self._put(Loaded(jobs, registry.store.removal()))
             self._watch.heard(jobs.jobs)
             self._begin_the_rest()
             while not self._stop.is_set():

@@ -117,4 +117,7 @@ class Context:
             say(self.place.notice)
         self._is_first = not self.names_a_registry and not os.path.isdir(self.registry_path)
         path, network = self.registry_path, self.allow_network_fs
-        return open_registry(path, config=self.settings, allow_network=network)
+        registry = open_registry(path, config=self.settings, allow_network=network)
+        if removal := registry.store.removal():
+            say(f"warning: {removal}")
+        return registry

@@ -24,6 +24,7 @@ from mam_core.operations.init import (
     known_agents,
     label_for,
 )
+from mam_core.wiring import open_registry
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +42,11 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="replace a file that is there; it is kept as .bak"
     )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="only accept that a registry with jobs was removed, and start with an empty one",
+    )
     parser.add_argument("--yes", action="store_true", help="ask nothing, and take what fits here")
     parser.epilog = (
         "Writes mam.toml in this folder, or the file that --config names. On a terminal it asks "
@@ -49,6 +55,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
+    if args.again:
+        return _start_again(context)
     path = os.path.abspath(
         os.path.expanduser(context.config or os.environ.get(CONFIG_VARIABLE) or FILE_NAME)
     )
@@ -69,6 +77,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 1
     written = init(path, wish, force=args.force, schema=args.schema)
     _tell(written, wish)
+    return 0
+
+
+def _start_again(context: Context) -> int:
+    from mam_core.operations.init import start_again
+
+    with open_registry(
+        context.registry_dir or context.settings.registry_dir, config=context.settings
+    ) as registry:
+        say(start_again(registry))
     return 0
 
 

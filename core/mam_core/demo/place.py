@@ -122,10 +122,11 @@ def surroundings(place: Place) -> Iterator[None]:
     What it starts inherits that: no event goes to another broker, nothing is written elsewhere.
     Only the account of a crash goes to the person's own folder: this one is gone before it is read.
     """
+    from mam_core.locations import state_folder
     from mam_core.operations.crash import kept_in
-    from mam_core.operations.preferences import Preferences, folder_path
+    from mam_core.operations.preferences import Preferences
 
-    chosen, own_state = Preferences.load(), folder_path()
+    chosen, own_state = Preferences.load(), state_folder()
     before = dict(os.environ)
     try:
         back = os.getcwd()

@@ -50,7 +50,9 @@ def _list(ground: Ground, given: Mapping[str, Any]) -> Any:
     rows = [
         _row(job, str(states[job.job_id].state) if job.job_id in states else "") for job in jobs
     ]
+    removal = registry.store.removal()
     told = {
+        **({"warning": removal} if removal else {}),
         "jobs": rows,
         "left_out": len(found.jobs) - len(rows),
         "unreadable": [row.job_id for row in found.unreadable[:_MOST_ROWS]],

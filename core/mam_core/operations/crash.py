@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from mam_core.disk import Folder
 from mam_core.errors import MamError
-from mam_core.operations.preferences import folder_path
+from mam_core.locations import state_folder
 from mam_core.safe_text import one_line
 
 _NAME = "crash.txt"
@@ -33,7 +33,7 @@ def crashed(problem: BaseException, environ: Mapping[str, str] | None = None) ->
     said = one_line(f"{type(problem).__name__}: {problem}")[:300]
     sentence = f"mam: the console met a mistake of its own and was closed ({said}). Nothing is lost"
     with suppress(MamError, OSError):
-        folder = _folder.get() or folder_path(environ)
+        folder = _folder.get() or state_folder(environ)
         whole = "".join(traceback.format_exception(problem))
         with Folder.open(folder, create=True) as opened:
             opened.write(_NAME, whole.encode(errors="backslashreplace"))

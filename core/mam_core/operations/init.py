@@ -21,6 +21,8 @@ from mam_core.config.json_schema import json_schema
 from mam_core.config.loading import KeyPath
 from mam_core.disk import sync_fd, temp_name, write_all
 from mam_core.errors import InvalidField, MamError
+from mam_core.registry import Registry
+from mam_core.rights import Right
 
 #: Stands beside the settings, for editors.
 SCHEMA_NAME = "mam.schema.json"
@@ -53,6 +55,15 @@ class Written(NamedTuple):
     schema: str | None  #: the path of the schema, where one was asked for
     kept: str | None  #: where the file went that was there before
     above: str | None  #: a file of a folder above, which is no longer read here
+
+
+def start_again(registry: Registry) -> str:
+    """A person accepts that the registry which was here is gone; says what that means."""
+    registry.check_allowed(Right.INIT)
+    if not registry.store.removal():
+        return "no registry was removed here: nothing to accept"
+    registry.store.forget_removal()
+    return "accepted: the registry that was removed is no longer mentioned"
 
 
 def installed_agents() -> list[str]:

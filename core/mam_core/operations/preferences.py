@@ -6,13 +6,13 @@ damaged, or cannot be written, costs the choices and nothing else.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mam_core import codec
 from mam_core.disk import Folder
 from mam_core.errors import MamError
+from mam_core.locations import state_folder
 
 _NAME = "console.json"
 _MOST_BYTES = 65536
@@ -35,7 +35,7 @@ class Preferences(NamedTuple):
     def load(cls, environ: Mapping[str, str] | None = None) -> Preferences:
         """Those that can be read; whatever is odd about the file is not worth a word."""
         try:
-            with Folder.open(folder_path(environ)) as folder:
+            with Folder.open(state_folder(environ)) as folder:
                 data, _ = folder.read(_NAME, _MOST_BYTES)
             told = codec.loads(data)
         except (MamError, OSError, ValueError):
@@ -64,18 +64,8 @@ class Preferences(NamedTuple):
 
     def save(self, environ: Mapping[str, str] | None = None) -> None:
         """Raises `MamError` or `OSError` when it cannot be kept."""
-        with Folder.open(folder_path(environ), create=True) as folder:
+        with Folder.open(state_folder(environ), create=True) as folder:
             folder.write(_NAME, codec.dumps(self._asdict()))
-
-
-def folder_path(environ: Mapping[str, str] | None = None) -> str:
-    """Beside other programs' state, not among what a person writes by hand."""
-    environ = os.environ if environ is None else environ
-    base = environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(base):  # the XDG rule: a relative one does not count
-        home = environ.get("HOME") or os.path.expanduser("~")
-        base = os.path.join(home, ".local", "state")
-    return os.path.join(base, "mam")
 
 
 def _is_short(value: Any) -> bool:

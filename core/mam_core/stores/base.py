@@ -357,4 +357,13 @@ class Store(Protocol):
     def watch(self, wake: Callable[[], None]) -> Watch:
         """Whoever sees the records change; `wake` is called when it has something to tell."""
 
+    def remember(self) -> None:
+        """It holds jobs from now on: `removal` speaks when it is gone."""
+
+    def removal(self) -> str:
+        """What a person must know about a registry that was here before; empty: nothing."""
+
+    def forget_removal(self) -> None:
+        """A person knows."""
+
     def close(self) -> None: ...

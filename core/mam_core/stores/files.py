@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mam_core import codec
+from mam_core import codec, registry_marks
 from mam_core.audit import AuditLog, warn
 from mam_core.disk import Folder, explain, is_temp_name, keep_out_of_git
 from mam_core.errors import (
@@ -180,6 +180,23 @@ class FilesStore:
     def now(self) -> None:
         return None
 
+    def remember(self) -> None:
+        registry_marks.remember(self.path)
+
+    def removal(self) -> str:
+        is_there = os.path.lexists(os.path.join(self.path, LOCK_NAME)) or self._has_records()
+        return registry_marks.removal(self.path, is_there=is_there)
+
+    def forget_removal(self) -> None:
+        registry_marks.forget(self.path)
+
+    def _has_records(self) -> bool:
+        """As in a folder that another tool made, or that a backup brought back."""
+        try:
+            return any(map(is_record_name, os.listdir(self.path)))
+        except OSError:
+            return False
+
     def close(self) -> None:
         self._catalogue.close()
         self._forget()
@@ -320,6 +337,8 @@ class FilesStore:
                 raise StoreError(
                     f"{self.path} is no registry: it holds other files, like {names[0]}"
                 )
+            if not any(map(is_record_name, names)):
+                registry_marks.made_anew(self.path)
         folder.check_owner()
         if folder.is_loose:
             warn(f"{self.path} was open to other users; now it is not")

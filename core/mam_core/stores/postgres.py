@@ -50,6 +50,7 @@ class PostgresDatabase:
     """The tables that the connection's search path leads to. Any thread may use it."""
 
     dialect = Dialect.POSTGRES
+    file = None
 
     def __init__(
         self, url: StoreUrl, password_file: str | None = None, *, shares_clock: bool = True

@@ -74,6 +74,10 @@ class Database(Protocol):
         """
 
     @property
+    def file(self) -> str | None:
+        """That it is kept in; None: a server has it."""
+
+    @property
     def at_once(self) -> Callable[[str, Values], list[Row]] | None:
         """Makes a change by one statement, and answers what that does; nothing where it failed.
 

@@ -6,10 +6,12 @@ a host (sessions, the embedded broker, the files of attempts) stays in folders t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from mam_core import registry_marks
 from mam_core.disk import Folder, keep_out_of_git
 from mam_core.errors import JobNotFound, RegistryMissing, UnreadableRecord
 from mam_core.locations import realm_of
@@ -176,6 +178,18 @@ class SqlStore:
             yield transaction
             if transaction.changes_something:
                 transaction.write(progress)
+
+    def remember(self) -> None:
+        if self.database.file is not None:
+            registry_marks.remember(self.database.file)
+
+    def removal(self) -> str:
+        file = self.database.file
+        return registry_marks.removal(file, is_there=os.path.lexists(file)) if file else ""
+
+    def forget_removal(self) -> None:
+        if self.database.file is not None:
+            registry_marks.forget(self.database.file)
 
     def _make_folder(self) -> None:
         """What belongs to this host has a place before anybody needs it."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mam_core import registry_marks
 from mam_core.disk import Folder
 from mam_core.errors import LockTimeout, MamError, RegistryGone, RegistryMissing, StoreError
 from mam_core.stores.lock import PATIENCE_SEC
@@ -54,7 +55,7 @@ class SqliteDatabase:
 
     def __init__(self, path: str, *, allow_network: bool = False) -> None:
         self.path = os.path.abspath(path)
-        self.place = self.path
+        self.place = self.file = self.path
         self._allow_network = allow_network
         self._lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
@@ -184,6 +185,7 @@ class SqliteDatabase:
                     raise FileNotFoundError(self.path)
                 with suppress(FileExistsError):
                     folder.put_new(name, b"")
+                    registry_marks.made_anew(self.path)
                 folder.sync()
 
     def _bring_up(self, db: sqlite3.Connection, *, create: bool) -> None:
