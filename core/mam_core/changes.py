@@ -22,7 +22,7 @@ MAX_LOSSES = 3
 
 def touched(job: Job, now: float, **fields: Any) -> Job:
     """`job` with new fields, dated and numbered as the next version of its record."""
-    return job.evolve(updated_at=stamp(now), revision=job.revision + 1, **fields)
+    return job.evolve(updated_at=stamp(now), revision=job.revision + 1, is_edited=False, **fields)
 
 
 def claimed(
@@ -73,6 +73,8 @@ def ended(
     _allow(job, status)
     blameless = reason in (Reason.QUOTA, Reason.LOST, Reason.CANCELLED)
     failed = status is Status.ERROR and not blameless
+    if reason is None and job.reason is Reason.EDITED:
+        reason = job.reason  # what it was to keep may be what was edited
     return touched(
         job,
         now,
@@ -181,7 +183,6 @@ def overridden(job: Job, now: float, status: Status, node: str) -> Job:
         fields |= {"cancel_requested_at": None, "cancel_requested_by": None}
         fields |= {"losses": 0, "quota_hits": 0}
         return touched(job, now, status=status, messages=_closed(job), **fields)
-    reason = Reason.OVERRIDE if status is Status.ERROR else None
     return touched(
         job,
         now,
@@ -189,10 +190,15 @@ def overridden(job: Job, now: float, status: Status, node: str) -> Job:
         ended_at=stamp(now),
         lease=None,
         pid=None,
-        reason=reason,
+        reason=Reason.OVERRIDE,
         detail=None,
         messages=_closed(job),
     )
+
+
+def noticed(job: Job, now: float) -> Job:
+    """Another tool wrote the record: said in it from now on, until its next attempt."""
+    return touched(job, now, reason=Reason.EDITED)
 
 
 def renewed(job: Job, now: float, lease: Lease) -> Job:

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 from mam_core.errors import UnreadableRecord
-from mam_core.records import Job
+from mam_core.records import CHECKSUM, Job, checksum
 
 #: Room for the longest prompt with every byte escaped, and a bound on what a stray file can cost.
 MAX_RECORD_BYTES = 16 * 1024 * 1024
@@ -71,7 +71,8 @@ def decode_job(data: bytes, job_id: str) -> Job:
 
 
 def encode_job(job: Job) -> bytes:
-    return dumps(job.to_dict())
+    data = job.to_dict()
+    return dumps({**data, CHECKSUM: checksum(data)})
 
 
 def is_too_deep(data: bytes) -> bool:

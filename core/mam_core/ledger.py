@@ -79,6 +79,8 @@ class Ledger:
                 job = tx.get(job_id)
                 if seen is not None and job.to_dict() != seen.to_dict():
                     raise Overtaken(f"job {job_id} changed while it was looked at")
+                if job.is_edited:
+                    job = self.notice_edit(tx, job)
                 stale = changes.stale_attempt(job, attempt)
                 if stale is None:
                     yield tx, job
@@ -89,6 +91,15 @@ class Ledger:
             raise JobNotFound(f"there is no job {job_id}: {missing}") from None
         if stale is not None:
             raise stale
+
+    def notice_edit(self, tx: Transaction, job: Job) -> Job:
+        """Whoever changes a record that another tool wrote writes down first that it was."""
+        known = self.store.audit.status(job.job_id) or {}
+        was = known.get("status") or job.status
+        new = changes.noticed(job, self.clock.now())
+        told = {"from": was, "to": new.status, "cause": "edited outside"}
+        tx.put(new, self.line(AuditEvent.STATUS_CHANGED, new, **told))
+        return new
 
     def cancel_now(
         self,

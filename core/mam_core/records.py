@@ -108,6 +108,7 @@ class Reason(StrEnum):
     BUDGET = "budget"
     REFUSED = "refused"  #: the agent was not permitted to do what it needed
     OVERRIDE = "override"  #: a person set the status by hand
+    EDITED = "edited outside"  #: another tool wrote the status, or what `completed` depends on
     OTHER = "other"  #: a word that another tool wrote
 
 
@@ -164,6 +165,7 @@ class Job:
     cancel_requested_by: str | None = None
     messages: tuple[Message, ...] = ()  #: to the agent, from a person
     extra: Mapping[str, Any] = NOTHING
+    is_edited: bool = False  #: not on disk: another tool wrote it since our last write
 
     @property
     def is_live(self) -> bool:
@@ -239,7 +241,11 @@ class Job:
             if name not in data:
                 raise UnreadableRecord(f"it is no job record: it has no {name}")
         known, extra = checked(data, _JOB_KINDS)
+        if CHECKSUM in extra:
+            extra = {name: value for name, value in extra.items() if name != CHECKSUM}
         job = _make(DEFAULTS | known | {"extra": extra})
+        if data.get(CHECKSUM, "") not in ("", checksum(data)):
+            return job.evolve(reason=Reason.EDITED, is_edited=True)
         if job.reason is Reason.OTHER and data["reason"] != Reason.OTHER:
             # Another tool's word: it is kept beside ours.
             return job.evolve(detail=": ".join(filter(None, (data["reason"], job.detail))))
@@ -265,7 +271,27 @@ _JR_KEYS = (
 )
 #: What a new job has where nobody said anything.
 DEFAULTS: dict[str, Any] = Job(job_id="", status=Status.PENDING).__dict__
-DISK_ORDER = _JR_KEYS + tuple(name for name in DEFAULTS if name not in (*_JR_KEYS, "extra"))
+DISK_ORDER = _JR_KEYS + tuple(
+    name for name in DEFAULTS if name not in (*_JR_KEYS, "extra", "is_edited")
+)
+
+
+#: The last key of a record on disk. A record that lacks it is another tool's from its beginning.
+CHECKSUM = "checksum"
+_CHECKED = ("status", "reason", "attempt", "ended_at", "agent", "workdir", "validate")
+
+
+def checksum(data: Mapping[str, Any]) -> str:
+    """Of what says how a job stands and what it must keep. It finds careless edits: whoever wants
+    to can compute it."""
+    words = [str(data.get(name)) for name in _CHECKED]
+    words += map(str, data.get("expected_artifacts") or ())
+    whole = "\0".join(words).encode("utf-8", "surrogatepass")
+    # No module has to be loaded for this, and claims are to start fast.
+    return f"{int.from_bytes(whole, 'big') % _PRIME:016x}"
+
+
+_PRIME = 2**61 - 1
 
 
 def _make(values: dict[str, Any]) -> Job:

@@ -111,6 +111,8 @@ class Registry(Ledger):
                 # Asked second: a database has told its gates along with the job.
                 if job is None or self._is_drained(tx, now):
                     return None
+                if job.is_edited:
+                    job = self.notice_edit(tx, job)
                 cap = cap_of(job) if cap_of else None
                 new = changes.claimed(
                     job, now, node=self.node, pid=pid, lease=terms, memory_cap=cap
@@ -349,6 +351,14 @@ class Registry(Ledger):
         from mam_core import upkeep
 
         return upkeep.restore(self, batch)
+
+    def notice(self, job_id: str) -> Job:
+        """The record; if another tool wrote it, history says so from now on."""
+        job = self.store.get(job_id)
+        if not job.is_edited:
+            return job
+        with self.changing(job_id) as (_, job):
+            return job
 
     # -- asking ----------------------------------------------------------------------------
 

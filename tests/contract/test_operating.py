@@ -178,7 +178,7 @@ class TestOverride:
         else:
             assert after.attempt == before.attempt + (new is Status.RUNNING)
             assert (after.ended_at is not None) == new.is_ended
-            assert (after.reason is Reason.OVERRIDE) == (new is Status.ERROR)
+            assert (after.reason is Reason.OVERRIDE) == new.is_ended
             assert after.lease is None
 
     def test_setting_a_leased_job_ends_its_lease(self, registry: Registry) -> None:

@@ -62,6 +62,7 @@ _CAUSES = {
     "requeue": "given back",
     "retry": "retried",
     "override": "set by hand",
+    "edited outside": "edited outside",
     "end": "ended",
 }
 

@@ -40,7 +40,7 @@ def verify(
     checks: dict[str, tuple[Check, ...]] = {}
 
     def act(job_id: str) -> Outcome:
-        job = registry.get(job_id)
+        job = registry.notice(job_id)
         need_its_files(registry, job, job.attempt)
         job = as_it_ran(registry, job)
         verdict = judge(

@@ -46,7 +46,7 @@ class BackOff(NamedTuple):
 
 #: A job that waits for one of these reasons did not fail last.
 _NO_FAILURES = frozenset(
-    {None, Reason.LOST, Reason.STOPPED, Reason.QUOTA, Reason.OVERRIDE, Reason.OTHER}
+    {None, Reason.LOST, Reason.STOPPED, Reason.QUOTA, Reason.OVERRIDE, Reason.EDITED, Reason.OTHER}
 )
 BACK_OFF = BackOff()
 #: The least between two tries that met a usage limit. No setting: the number of such tries has no

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import NamedTuple
@@ -98,6 +98,7 @@ class Sweep:
         self._node = Node(registry.node, self._clock)
         self._first_seen: dict[_Attempt, float] = {}
         self._look_again_at: dict[_Attempt, float] = {}
+        self._ran: set[str] = set()  #: the jobs that ran at the last pass
         self._told: set[_Attempt] = set()  #: those of which it was said that they are stale
         self._threads: dict[_Attempt, threading.Thread] = {}
         self._drowsiness = Drowsiness(self._clock)
@@ -110,6 +111,7 @@ class Sweep:
         jobs = list(self._running())
         self._forget_all_but({_name(job) for job in jobs})
         self._drowsiness.wake({_name(job) for job in jobs})
+        self._notice_edits(jobs)
         swept: list[Swept] = []
         leftovers: list[_Lost] = []
         for job in jobs:
@@ -127,6 +129,14 @@ class Sweep:
             with suppress(OSError, MamError):
                 self._registry.store.outbox.ring()
         return swept
+
+    def _notice_edits(self, jobs: Sequence[Job]) -> None:
+        """Of jobs that run, and of those that ended since the last pass."""
+        running = {job.job_id for job in jobs}
+        for job_id in (self._ran - running) | {job.job_id for job in jobs if job.is_edited}:
+            with suppress(MamError):
+                self._registry.notice(job_id)
+        self._ran = running
 
     # -- looking ---------------------------------------------------------------------------
 
