@@ -35,11 +35,13 @@ class Ledger:
         slots: Callable[[], Mapping[str, int]] = dict,
         broker: Callable[[], Broker] = Broker,
         rights: Rights | None = None,
+        strict_checks: bool = False,
     ) -> None:
         """`slots` are those of the settings, `broker` is where the events of a new job go that
         names none: both are asked when they are needed, since settings may change.
 
-        `rights` are those of an agent inside an attempt; None: everything is allowed.
+        `rights` are those of an agent inside an attempt; None: everything is allowed. With
+        `strict_checks` no job is completed by a check that changed since it was registered.
         """
         self.store = store
         self.clock = clock or SystemClock()
@@ -48,6 +50,7 @@ class Ledger:
         self._slots = slots
         self._broker = broker
         self._rights = rights
+        self.strict_checks = strict_checks
 
     @property
     def slots(self) -> Mapping[str, int]:

@@ -111,7 +111,12 @@ def _judge(registry: Registry, job_id: str, said: Said, attempt: int | None) -> 
 
     return _Judged(
         job,
-        judge(job, registry_path=getattr(registry.store, "path", ""), store_url=registry.store.url),
+        judge(
+            job,
+            registry_path=getattr(registry.store, "path", ""),
+            store_url=registry.store.url,
+            strict=registry.strict_checks,
+        ),
     )
 
 
@@ -140,6 +145,7 @@ def _tell(
                 raise _NotJudged
             told["checks"] = judged.verdict.to_list()
             refused = judged.verdict.words
+            words = "; ".join(filter(None, (judged.verdict.remark, words))) or None
             if refused:
                 status, reason, words = Status.ERROR, Reason.VALIDATION, refused
         ended = changes.ended(job, now, status, reason, words)

@@ -164,6 +164,7 @@ class Job:
     cancel_requested_at: str | None = None
     cancel_requested_by: str | None = None
     messages: tuple[Message, ...] = ()  #: to the agent, from a person
+    check_files: Mapping[str, str] | None = None  #: digests of the scripts that `validate` runs
     extra: Mapping[str, Any] = NOTHING
     is_edited: bool = False  #: not on disk: another tool wrote it since our last write
 
@@ -335,6 +336,13 @@ def _messages(value: Any) -> tuple[Message, ...]:
 
 _OBJECT = frozenset({dict})
 
+
+def _texts_by_name(value: dict[str, Any]) -> dict[str, str]:
+    if not all(isinstance(text, str) for text in value.values()):
+        raise TypeError
+    return value
+
+
 _JOB_KINDS: dict[str, Kind] = {
     "schema_version": WHOLE,
     "job_id": Kind("a job id", frozenset({str}), _job_id),
@@ -381,5 +389,6 @@ _JOB_KINDS: dict[str, Kind] = {
     "detail": TEXT.or_null(),
     "cancel_requested_at": TEXT.or_null(),
     "cancel_requested_by": TEXT.or_null(),
+    "check_files": Kind("an object of texts", _OBJECT, _texts_by_name).or_null(),
     "messages": Kind("a list of messages", frozenset({list, tuple}), _messages),
 }

@@ -38,6 +38,10 @@ def checked(request: Mapping[str, Any], now: float) -> dict[str, Any]:
     for name in ("prompt", "agent", "agent_session"):
         if name not in values:
             raise InvalidField(f"{name}: it is missing")
+    if values.get("validate"):
+        from mam_core.work.check_files import digests
+
+        values["check_files"] = digests(values["validate"], values.get("workdir"))
     return values
 
 

@@ -39,6 +39,10 @@ def edit(registry: Registry, job_id: str, values: Mapping[str, Any]) -> Job:
             check_parents(tx, new_values["after"], child=job_id)
         old = job.to_dict()
         new = changes.touched(job, now, **new_values)
+        if "validate" in new_values or "workdir" in new_values:
+            from mam_core.work.check_files import digests
+
+            new = new.evolve(check_files=digests(new.validate, new.workdir))
         fresh = new.to_dict()
         differing = {
             name: {"from": old[name], "to": fresh[name]}

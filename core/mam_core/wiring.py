@@ -47,8 +47,15 @@ def open_registry(
         from mam_core.rights import rights_here
 
         rights = rights_here(path, config)
+    strict = config.values.get(("checks", "strict"))
     return Registry(
-        store, actor=actor(), node=node, slots=config.slots, broker=broker, rights=rights
+        store,
+        actor=actor(),
+        node=node,
+        slots=config.slots,
+        broker=broker,
+        rights=rights,
+        strict_checks=strict is not None and strict.value,
     )
 
 

@@ -55,6 +55,7 @@ class Workshop:
             "grace_sec": GRACE_SEC,
         }
         self._store = ""
+        self._is_strict = False
         self._agents: dict[str, dict[str, Any]] = {}
         self._screens: list[Screen] = []
         self._config: Config | None = None
@@ -69,6 +70,11 @@ class Workshop:
     def set_nothing(self) -> None:
         """As somebody has it who never wrote a line of settings."""
         self._settings.clear()
+        self._config = None
+
+    def be_strict(self) -> None:
+        """No job is completed by a check that changed."""
+        self._is_strict = True
         self._config = None
 
     def keep_in(self, url: str) -> None:
@@ -95,6 +101,8 @@ class Workshop:
             lines = ["[defaults]", *(f"{name} = {value}" for name, value in self._settings.items())]
             if self._store:
                 lines += ["[store]", f"url = {json.dumps(self._store)}"]
+            if self._is_strict:
+                lines += ["[checks]", "strict = true"]
             for name, profile in self._agents.items():
                 lines.append(f"[agents.{name}]")
                 for key, value in profile.items():

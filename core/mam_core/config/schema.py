@@ -163,6 +163,17 @@ TABLES: Mapping[str, Table] = {
             ),
         },
     ),
+    "checks": Table(
+        "The checks that jobs bring along (`--validate`).",
+        {
+            "strict": Setting(
+                Kind.FLAG,
+                "a job fails whose check runs a script of its folder that changed since it was "
+                "registered; else the result only says so",
+                False,
+            ),
+        },
+    ),
     "templates": Table(
         "Fields of `mam register` under a name.",
         {name: Setting(_FIELD, "as `mam register` takes it") for name in SETTABLE},

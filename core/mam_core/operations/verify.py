@@ -44,7 +44,10 @@ def verify(
         need_its_files(registry, job, job.attempt)
         job = as_it_ran(registry, job)
         verdict = judge(
-            job, registry_path=getattr(registry.store, "path", ""), store_url=registry.store.url
+            job,
+            registry_path=getattr(registry.store, "path", ""),
+            store_url=registry.store.url,
+            strict=registry.strict_checks,
         )
         if expected:
             verdict = Verdict((*verdict.checks, *_categories(job, expected)))

@@ -262,6 +262,7 @@ class Attempt:
             self._relocated(self._hold.job),
             self._terms.registry_path,
             self._registry.store.url,
+            strict=self._registry.strict_checks,
         )
         return facts._replace(
             verdict=verdict,

@@ -41,9 +41,13 @@ class Checks:
         self.broken: Ended | None = None  #: a check whose supervisor was ended by somebody else
         self._stop_at: float | None = None
 
-    def judge(self, job: Job, registry_path: str, store_url: str) -> Verdict | None:
+    def judge(
+        self, job: Job, registry_path: str, store_url: str, *, strict: bool
+    ) -> Verdict | None:
         """None when it was broken off: `broken` or the hold says why."""
-        verdict = judge(job, registry_path=registry_path, store_url=store_url, run=self._run)
+        verdict = judge(
+            job, registry_path=registry_path, store_url=store_url, run=self._run, strict=strict
+        )
         return verdict if self._hold.cause is None and self.broken is None else None
 
     def _run(

@@ -180,7 +180,9 @@ def _by_outcome(facts: Facts) -> Decision:
         if verdict is not None and not verdict.passed:
             return Decision(Status.ERROR, Reason.VALIDATION, verdict.words, failed=True)
         if outcome.ok or (verdict is not None and verdict.checks):
-            return Decision(Status.COMPLETED, None, outcome.detail)
+            remark = verdict.remark if verdict is not None else ""
+            words = "; ".join(filter(None, (remark, outcome.detail)))
+            return Decision(Status.COMPLETED, None, words)
     reason = outcome.reason or Reason.EXIT
     return Decision(Status.ERROR, reason, outcome.detail, failed=True)
 

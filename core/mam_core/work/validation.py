@@ -39,6 +39,7 @@ class Verdict(NamedTuple):
     """All that was looked at."""
 
     checks: tuple[Check, ...]
+    remark: str = ""  #: what a reader must know even where all passed
 
     @property
     def passed(self) -> bool:
@@ -71,21 +72,29 @@ def judge(
     store_url: str = "",
     environ: Mapping[str, str] | None = None,
     run: Run | None = None,
+    strict: bool = False,
 ) -> Verdict:
     """Look at everything that the job promised. Takes as long as its validate command does.
 
     The command is not run where an artifact is missing: it would only say the same, later. With
-    `run` it is the caller who runs it.
+    `run` it is the caller who runs it. A check whose script is no longer what it was is said to
+    have changed; with `strict` it does not pass.
     """
     workdir = os.path.abspath(job.workdir or ".")
     checks = [artifact.check for artifact in _artifacts(job, workdir)]
+    remark = ""
     if job.validate and all(check.passed for check in checks):
-        from mam_core.work import validate_command
+        from mam_core.work import check_files, validate_command
+
+        if names := check_files.changed(job):
+            words = "is not what it was when the job was registered"
+            remark = f"check changed: {', '.join(names)} {words}"
+            checks.append(Check("check changed", not strict, remark))
 
         surroundings = environment(job, registry_path, environ, store_url)
         command = run or validate_command.run
         checks.append(command(job.validate, workdir, surroundings, job.timeout_sec))
-    return Verdict(tuple(_discreet(job, check) for check in checks))
+    return Verdict(tuple(_discreet(job, check) for check in checks), discreet(job, remark))
 
 
 def look_at_artifacts(job: Job) -> list[Artifact]:
