@@ -311,3 +311,22 @@ def test_a_prompt_that_is_repeated_is_hidden() -> None:
     assert (
         PromptGuard("").hide("All is fixed, and it is tested.") == "All is fixed, and it is tested."
     )
+
+
+# -- who wrote it -------------------------------------------------------------------------------
+
+GOOD = {"type": "result", "subtype": "success", "is_error": False, "result": "done"}
+BAD = {"type": "result", "subtype": "error_during_execution", "is_error": True, "result": "no"}
+
+
+@each_row("results", [(GOOD, BAD), (BAD, GOOD)])
+def test_two_results_of_one_turn_that_contradict_each_other_are_said(
+    results: tuple[dict[str, Any], ...],
+) -> None:
+    """A child that has the agent's output can write into it, and nothing tells the two apart."""
+    parser = new_parser(StreamFormat.CLAUDE)
+    for entry in results:
+        parser.feed(json.dumps(entry).encode() + b"\n")
+    parser.close()
+    detail = parser.end(0, None).detail
+    assert "its output reports success and failure of one turn" in detail

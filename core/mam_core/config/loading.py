@@ -156,6 +156,11 @@ class Config:
         return made
 
     @property
+    def checks(self) -> tables.ChecksSettings:
+        made: tables.ChecksSettings = self._table("checks")
+        return made
+
+    @property
     def console(self) -> tables.ConsoleSettings:
         made: tables.ConsoleSettings = self._table("console")
         return made

@@ -119,6 +119,13 @@ class AutoscaleSettings:
 
 
 @frozen
+class ChecksSettings:
+    """``[checks]``"""
+
+    strict: bool
+
+
+@frozen
 class NotifySettings:
     """``[notify]``"""
 
@@ -200,6 +207,7 @@ _RECORDS: Mapping[str, type[Any]] = {
     "agents": AgentSettings,
     "groups": GroupSettings,
     "autoscale": AutoscaleSettings,
+    "checks": ChecksSettings,
     "notify": NotifySettings,
     "mcp": McpSettings,
     "console": ConsoleSettings,

@@ -50,17 +50,16 @@ def _list(ground: Ground, given: Mapping[str, Any]) -> Any:
     rows = [
         _row(job, str(states[job.job_id].state) if job.job_id in states else "") for job in jobs
     ]
-    removal = registry.store.removal()
     told = {
-        **({"warning": removal} if removal else {}),
         "jobs": rows,
         "left_out": len(found.jobs) - len(rows),
         "unreadable": [row.job_id for row in found.unreadable[:_MOST_ROWS]],
     }
-    if not rows and (
-        strange := strange_filter(registry, ground.registry_path, ground.config, given)
-    ):
-        told["warnings"] = strange
+    warnings = [removal] if (removal := registry.store.removal()) else []
+    if not rows:
+        warnings += strange_filter(registry, ground.registry_path, ground.config, given)
+    if warnings:
+        told["warnings"] = warnings
     return told
 
 

@@ -29,6 +29,9 @@ _KEPT_CHARS = 2000
 _OUT_OF_MEMORY = re.compile(r"heap out of memory|memory allocation of \d+ bytes failed")
 
 
+_CONTRADICTED = "its output reports success and failure of one turn"
+
+
 class Evidence:
     """Gathered while the stream runs."""
 
@@ -48,6 +51,7 @@ class Evidence:
         self._said = ""  #: the last line that was not of its form
         self._side_limit: Limit | None = None
         self._out_of_memory = False
+        self._is_contradicted = False  #: one turn ended well and badly: who wrote what is unknown
         self._told = ""
 
     # -- what the parsers note ---------------------------------------------------------------
@@ -85,6 +89,7 @@ class Evidence:
 
     def succeed(self, answer: str) -> list[Happening]:
         """Its good last line, until another one follows."""
+        self._is_contradicted |= self.spoke and self.done is False
         self.done, self.failure, self.limit = True, None, None
         self.answer = answer[:_KEPT_CHARS]
         return [Happening(Kind.RESULT, answer, {"ok": True})]
@@ -93,6 +98,7 @@ class Evidence:
         self, text: str, reason: Reason = Reason.AGENT, limit: Limit | None = None
     ) -> list[Happening]:
         """Something that it will not get over, told once: agents repeat such lines."""
+        self._is_contradicted |= self.spoke and self.done is True
         limit = limit or (self.limit_in(text) if reason is Reason.AGENT else None)
         self.done, self.failure, self.words = False, reason, text[:_KEPT_CHARS]
         if limit is not None:
@@ -107,6 +113,7 @@ class Evidence:
     def go_on(self) -> None:
         """A new turn began: whatever was said to be the end was none."""
         self.done = None
+        self._is_contradicted = False
 
     def note(self, line: str) -> None:
         """A line of text that may be the last thing it says."""
@@ -131,6 +138,8 @@ class Evidence:
 
     def outcome(self, exit_code: int | None, signal: int | None) -> Outcome:
         reason, detail = self._verdict(exit_code, signal)
+        if self._is_contradicted:
+            detail = "; ".join(filter(None, (_CONTRADICTED, detail)))
         until = self.limit.until if self.limit and reason is Reason.QUOTA else None
         return Outcome(
             ok=reason is None,
