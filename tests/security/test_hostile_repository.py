@@ -262,7 +262,9 @@ def test_no_program_of_the_repository_runs(
         assert plant is what_fetches  # a file of the commit is not here
     else:
         assert Path(made.path, "a.txt").read_text() == "one\n"
-        assert git_state(made.path) == (state.commit, False, None, (), 0, "")
+        clean = git_state(made.path)
+        assert clean is not None
+        assert (clean.commit, clean.dirty) == (state.commit, False)
         Path(made.path, "a.txt").write_text("changed\n")
         assert "1 uncommitted change" in worktrees.losses(made)
         Path(made.path, "a.txt").write_text("one\n")

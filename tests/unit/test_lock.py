@@ -17,10 +17,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from mam_core import file_lock
 from mam_core.disk import Folder
 from mam_core.errors import LockTimeout, MamError
+from mam_core.file_lock import lock_within
 from mam_core.stores import lock as lock_module
-from mam_core.stores.lock import LOCK_NAME, RegistryLock, lock_within
+from mam_core.stores.lock import LOCK_NAME, RegistryLock
 from tests.support.children import Child, child
 from tests.support.clock import FakeClock
 from tests.support.patience import PATIENCE_SEC
@@ -28,6 +30,7 @@ from tests.support.patience import PATIENCE_SEC
 #: Takes the lock as we do, says so, and lets go when told.
 HOLDER = """
 import sys
+from mam_core import file_lock
 from mam_core.disk import Folder
 from mam_core.stores.lock import RegistryLock
 lock = RegistryLock.of(Folder.open(sys.argv[1]))
@@ -57,6 +60,7 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
 @pytest.fixture
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock_module, "PATIENCE_SEC", 0.3)
+    monkeypatch.setattr(file_lock, "PATIENCE_SEC", 0.3)
 
 
 def lock_file(folder: Folder) -> Path:
@@ -211,7 +215,7 @@ class TestWaiting:
         naps = count(1)
 
         def nap(_: float) -> None:
-            clock.pass_time(lock_module.PATIENCE_SEC * 0.4)
+            clock.pass_time(file_lock.PATIENCE_SEC * 0.4)
             if next(naps) % 2 == 0:
                 before = holders.pop(0)
                 before.tell()

@@ -39,11 +39,12 @@ key. `--config FILE` or `{CONFIG_VARIABLE}` names the only file that is read. A 
 somebody else, or that everybody may write to, is passed over with a notice, because settings say
 which programs are run.
 
-**Which registry.** `--registry-dir`, `MAM_REGISTRY_DIR` or `[store] registry_dir` name it. Otherwise it
-is the nearest `.mam/jobs` (or legacy `.hermes/jobs`) from the working directory upward. The search ends
-at the home folder, which it includes, and before a folder that belongs to somebody else or is on
-another file system. Where it finds none, the first job makes `.mam/jobs` in the working directory, and
-on a terminal a line says so. The drop-in scripts (`registry.py` …) look in the working directory only.
+**Which registry.** `--registry-dir`, `MAM_REGISTRY_DIR` or `[store] registry_dir` name it.
+Otherwise it is the nearest `.mam/jobs` (or legacy `.hermes/jobs`) from the working directory
+upward. The search ends at the home folder, which it includes, and before a folder that belongs to
+somebody else or is on another file system. Where it finds none, the first job makes `.mam/jobs` in
+the working directory, and on a terminal a line says so. The drop-in scripts (`registry.py` …) look
+in the working directory only.
 
 **Which value.** A flag wins over the environment, the environment over the files, the files over
 the defaults.

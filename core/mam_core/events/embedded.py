@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 from mam_core.disk import FILE_MODE, Folder, explain, sync_fd, temp_name, write_all
 from mam_core.errors import MamError, StoreError, UnsafePath
+from mam_core.file_lock import lock_within
 from mam_core.moving_in import move_in
 from mam_core.record_parts import Broker
-from mam_core.stores.lock import lock_within
 
 FOLDER_NAME = ".broker"
 HOST = "127.0.0.1"

@@ -23,9 +23,9 @@ from types import MappingProxyType
 
 from mam_core.disk import FILE_MODE, Folder
 from mam_core.errors import MamError, UnreadableRecord
+from mam_core.file_lock import is_stopped
 from mam_core.stores.base import RelaySign
 from mam_core.stores.lanes_file import read_lanes, remove_lanes, write_lanes
-from mam_core.stores.lock import is_stopped
 
 RELAY_LOCK = "relay.lock"
 BELL = "bell"

@@ -17,11 +17,9 @@ from weakref import WeakValueDictionary
 
 from mam_core.disk import Folder, explain
 from mam_core.errors import LockTimeout
+from mam_core.file_lock import PATIENCE_SEC, holder_in_words
 
 LOCK_NAME = ".lock"
-
-#: How long to wait while one and the same process holds the lock.
-PATIENCE_SEC = 5.0
 
 _LOOK_EVERY_SEC = 0.05
 #: Between two tries we sleep for this share of what we have waited so far: where many change hands
@@ -209,51 +207,4 @@ class RegistryLock:
         return os.pread(self._fd, 100, 0).decode("ascii", "replace")
 
     def _name_holder(self) -> str:
-        return _named(_kernel_holder(os.fstat(self._fd)) or self._read_mark().split(" ")[0])
-
-
-def is_stopped(pid: str) -> bool:
-    """By the kernel's word, where it gives one (Linux): it will not move until somebody acts."""
-    try:
-        with open(f"/proc/{int(pid)}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
-    except (OSError, ValueError, IndexError):
-        return False
-
-
-def lock_within(fd: int, path: str) -> None:
-    """The lock of a file that is held for moments; who holds it may have been stopped just then."""
-    deadline = time.monotonic() + PATIENCE_SEC
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                holder = _kernel_holder(os.fstat(fd))
-                raise LockTimeout(
-                    f"{path} has been locked by {_named(holder)} for {PATIENCE_SEC:g} s"
-                ) from None
-            time.sleep(_LONGEST_PAUSE_SEC)
-        else:
-            return
-
-
-def _named(pid: str) -> str:
-    if not pid:
-        return "another process"
-    stopped = f", which is stopped (`kill -CONT {pid}`)," if is_stopped(pid) else ""
-    return f"pid {pid}{stopped}"
-
-
-def _kernel_holder(state: os.stat_result) -> str:
-    """The pid that the kernel names for a ``flock`` on this file; empty where it does not tell."""
-    want = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
-    try:
-        with open("/proc/locks", encoding="ascii") as locks:
-            for line in locks:
-                words = line.split()
-                if words[1] == "FLOCK" and words[5] == want:
-                    return words[4]
-    except (OSError, IndexError):
-        pass
-    return ""
+        return holder_in_words(self._fd, self._read_mark().split(" ")[0])

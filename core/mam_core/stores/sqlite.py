@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mam_core import registry_marks
 from mam_core.disk import Folder
 from mam_core.errors import LockTimeout, MamError, RegistryGone, RegistryMissing, StoreError
-from mam_core.stores.lock import PATIENCE_SEC
+from mam_core.file_lock import PATIENCE_SEC
 from mam_core.stores.mounts import check_local
 from mam_core.stores.sql_base import ChangedSince
 from mam_core.stores.sql_text import STEPS, Dialect, step

@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 
 from mam_core.disk import Folder
 from mam_core.errors import MamError
+from mam_core.file_lock import lock_within
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.stores.base import Query
-from mam_core.stores.lock import lock_within
 
 FOLDER = ".submissions"
 

@@ -1,0 +1,64 @@
+"""Locks of files: a bounded wait, and the name of whoever holds one.
+
+The kernel frees the lock of a process that dies, but not that of one that is stopped.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+
+from mam_core.errors import LockTimeout
+
+#: How long to wait while one and the same process holds a lock.
+PATIENCE_SEC = 5.0
+_PAUSE_SEC = 0.004
+
+
+def lock_within(fd: int, path: str) -> None:
+    """Take a lock that is held for moments only; raises `LockTimeout` when it is not released."""
+    deadline = time.monotonic() + PATIENCE_SEC
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise LockTimeout(
+                    f"{path} has been locked by {holder_in_words(fd)} for {PATIENCE_SEC:g} s"
+                ) from None
+            time.sleep(_PAUSE_SEC)
+        else:
+            return
+
+
+def holder_in_words(fd: int, supposed: str = "") -> str:
+    """Who holds the lock of this file; `supposed` is a pid, for kernels that do not tell."""
+    pid = _kernel_holder(os.fstat(fd)) or supposed
+    if not pid:
+        return "another process"
+    stopped = f", which is stopped (`kill -CONT {pid}`)," if is_stopped(pid) else ""
+    return f"pid {pid}{stopped}"
+
+
+def is_stopped(pid: str) -> bool:
+    """By the kernel's word, where it gives one (Linux): it will not move until somebody acts."""
+    try:
+        with open(f"/proc/{int(pid)}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+def _kernel_holder(state: os.stat_result) -> str:
+    """The pid that the kernel names for a ``flock`` on this file; empty where it does not tell."""
+    want = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+    try:
+        with open("/proc/locks", encoding="ascii") as locks:
+            for line in locks:
+                words = line.split()
+                if words[1] == "FLOCK" and words[5] == want:
+                    return words[4]
+    except (OSError, IndexError):
+        pass
+    return ""
