@@ -194,6 +194,7 @@ def test_a_job_of_the_other_host_is_seen_and_led_from_here(two: Farm) -> None:
 def test_a_drained_host_leaves_the_work_to_the_other(two: Farm) -> None:
     two.settle()
     with two.work(two.elm), two.work(two.oak):
+        eventually(lambda: "elm" in two.nodes(), "its first word: a host nobody knows is refused")
         assert two.ask(two.oak, "node", "drain", "elm", "--why", "new disk").returncode == 0
         jobs = [two.add("true") for _ in range(3)]
         for job_id in jobs:
