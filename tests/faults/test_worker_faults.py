@@ -178,10 +178,10 @@ def _play_with_drains(shop: Workshop, kills: int, seed: int) -> Counter[str]:
                 run.process.wait()
                 counts["kills"] += 1
             else:
-                assert run.code() == 0
+                assert run.code() == 0, run.err
     eventually(lambda: not _held(shop), "what the last one held is over")
     with shop.mam_work("--drain") as last:
-        assert last.code() == 0
+        assert last.code() == 0, last.err
     assert not _live(shop), "one run takes up all that was left"
     shop.until_nobody_lives()
     assert not (place / "doubles").exists(), (place / "doubles").read_text()

@@ -84,8 +84,12 @@ class TestAKilledWorker:
         lease = shop.job(job_id).lease
         assert lease is not None
         eventually(lambda: shop.registry.lease_expired(lease), "its lease is over")
-        with shop.mam_work(how) as run:
-            assert run.code() == 0
+        try:
+            with shop.mam_work(how) as run:
+                assert run.code() == 0
+        finally:
+            for supervisor in shop.supervisors():  # or it would sleep for ever
+                supervisor.kill()
         job = shop.job(job_id)
         assert (job.status, job.attempt) == (Status.COMPLETED, 2)
         assert not shop.survivors()
