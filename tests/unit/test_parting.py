@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +16,7 @@ from mam_core.config import Config
 from mam_core.operations import side_duty
 from mam_tui import bridge, errands
 from mam_tui.bridge import Bridge
+from tests.support.patience import eventually
 
 
 @pytest.fixture
@@ -58,6 +62,34 @@ def test_a_console_is_left_though_its_feed_hangs(
     began.wait()
     made.close()
     assert not stuck.is_set()
+
+
+def test_a_command_whose_end_hangs_ends_when_it_is_asked_for_the_third_time() -> None:
+    program = (
+        "import threading\n"
+        "from mam_core.cli.interrupts import until_interrupted\n"
+        "with until_interrupted() as wish:\n"
+        "    print('waits', flush=True)\n"
+        "    wish.wait()\n"
+        "    print('asked', flush=True)\n"
+        "    threading.Event().wait()\n"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waits\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "asked\n"
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)  # two of one kind could become one
+        assert process.poll() is None
+
+        def is_over() -> bool:
+            process.send_signal(signal.SIGTERM)
+            return process.poll() is not None
+
+        eventually(is_over, "it ends")
+        assert process.returncode == -signal.SIGTERM
 
 
 def test_an_action_that_hangs_is_given_up_when_the_console_is_left(

@@ -1,7 +1,12 @@
-"""How commands that run for long are asked to end: ^C, SIGTERM, or the terminal that closes."""
+"""How commands that run for long are asked to end: ^C, SIGTERM, or the terminal that closes.
+
+Asked once they end in order. What they wait for may never come (a terminal that takes nothing, a
+database that hangs): asked for the third time they end at once.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -12,6 +17,9 @@ from mam_core.pace import paced
 
 #: A sleep goes on after a signal, so this is how late we hear it.
 _LOOK_SEC = 0.1
+
+#: Whoever presses ^C twice in a hurry still means the end in order.
+_AT_ONCE = 3
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -44,10 +52,15 @@ class Wish:
 @contextmanager
 def until_interrupted() -> Iterator[Wish]:
     """Signals are noted and not raised, so that whatever we are in the middle of ends whole."""
-    wish = Wish()
+    wish, asked = Wish(), 0
 
     def note(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked += 1
         wish.signal = wish.signal or number
+        if asked >= _AT_ONCE:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
     before = {number: signal.signal(number, note) for number in _STOPS}
     try:
