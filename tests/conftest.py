@@ -62,7 +62,7 @@ def _nothing_left() -> Iterator[None]:
         pytest.fail("left behind: " + "; ".join(left))
 
 
-_OURS = (*VARIABLES, CONFIG_VARIABLE, "MAM_JOB_ID")
+_OURS = (*VARIABLES, CONFIG_VARIABLE, "MAM_JOB_ID", "MAM_LIVE_AGENT")
 
 
 #: Numbers of folders. pytest's own way to a new name lists the folders of all tests before it,

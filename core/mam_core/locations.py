@@ -21,6 +21,8 @@ STORE_VARIABLE = "MAM_STORE"
 LOGS_VARIABLE = "DELEGATE_JOB_LOGS_DIR"
 #: Set for whatever runs inside an attempt.
 JOB_VARIABLE = "MAM_JOB_ID"
+#: Set, to its name, for whatever runs in a live agent, which takes job after job.
+AGENT_VARIABLE = "MAM_LIVE_AGENT"
 
 
 class Place(NamedTuple):

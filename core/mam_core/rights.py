@@ -1,4 +1,4 @@
-"""What may be done from inside an attempt, where ``MAM_JOB_ID`` is set.
+"""What may be done from inside an attempt, where ``MAM_JOB_ID`` (or ``MAM_LIVE_AGENT``) is set.
 
 An agent reports on its own job, registers jobs and reads. What a person does with jobs
 needs a grant: ``[agents.NAME] may``. This keeps a careless agent from ending other jobs or
@@ -14,7 +14,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from mam_core.errors import JobNotFound, MamError, RegistryMissing
-from mam_core.locations import JOB_VARIABLE, REGISTRY_VARIABLE
+from mam_core.locations import AGENT_VARIABLE, JOB_VARIABLE, REGISTRY_VARIABLE
+from mam_core.records import Status
 
 if TYPE_CHECKING:
     from mam_core.config import Config
@@ -64,10 +65,13 @@ class NotAllowed(MamError):
 
 
 class Rights:
-    """Those of whoever runs inside an attempt."""
+    """Those of whoever runs inside an attempt, or in a live agent that takes job after job."""
 
-    def __init__(self, own_job: str, registry_path: str, config: Config) -> None:
+    def __init__(
+        self, registry_path: str, config: Config, *, own_job: str = "", live_agent: str = ""
+    ) -> None:
         self._own_job = own_job
+        self._live_agent = live_agent
         self._config = config
         named = os.environ.get(REGISTRY_VARIABLE)
         #: The attempt is one of this registry, even if its record is gone.
@@ -75,7 +79,7 @@ class Rights:
 
     def check(self, store: Store, right: Right, job_id: str) -> None:
         """Raises `NotAllowed`."""
-        if right in _FOR_ITSELF and job_id == self._own_job:
+        if right in _FOR_ITSELF and self._is_own(store, job_id):
             return
         agent = self._agent(store)
         if agent is None:
@@ -83,14 +87,27 @@ class Rights:
         settings = self._config.agents.get(agent)
         if settings is not None and right in (settings.may or ()):
             return
+        inside = f"job {self._own_job}" if self._own_job else "its session"
+        variable = JOB_VARIABLE if self._own_job else AGENT_VARIABLE
         raise NotAllowed(
-            f"agent {agent or 'unknown'} may not {_WORDS[right]} from inside job {self._own_job}; "
+            f"agent {agent or 'unknown'} may not {_WORDS[right]} from inside {inside}; "
             f'[agents.{agent or "NAME"}] may = ["{right}"] in mam.toml would allow it. '
-            f"If you are a person in this shell: unset {JOB_VARIABLE}"
+            f"If you are a person in this shell: unset {variable}"
         )
+
+    def _is_own(self, store: Store, job_id: str) -> bool:
+        if self._own_job:
+            return job_id == self._own_job
+        try:  # which of its kind has it, the variable does not say
+            job = store.get(job_id)
+        except MamError:
+            return False
+        return job.status is Status.RUNNING and job.agent == self._live_agent
 
     def _agent(self, store: Store) -> str | None:
         """The agent of the attempt; None: it is an attempt of another registry."""
+        if not self._own_job:
+            return self._live_agent if self._is_home else None
         try:
             return store.get(self._own_job).agent
         except (JobNotFound, RegistryMissing):
@@ -100,6 +117,8 @@ class Rights:
 
 
 def rights_here(registry_path: str, config: Config) -> Rights | None:
-    """None outside of an attempt: a person, who may do everything."""
-    own_job = os.environ.get(JOB_VARIABLE)
-    return Rights(own_job, registry_path, config) if own_job else None
+    """None for a person, who may do everything."""
+    own_job, live_agent = os.environ.get(JOB_VARIABLE, ""), os.environ.get(AGENT_VARIABLE, "")
+    if not (own_job or live_agent):
+        return None
+    return Rights(registry_path, config, own_job=own_job, live_agent=live_agent)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from mam_core.work.live.session import surroundings
 from tests.cli.conftest import Mam, environment, is_one_sentence
 from tests.cli.test_mcp import START, ask
 from tests.scripts.plain import SCRIPTS
@@ -117,6 +118,22 @@ def test_no_other_job_once_its_own_is_cleaned_away(
     assert "agent unknown may not cancel jobs" in answer.err
 
 
+def test_a_live_agent_reports_on_what_runs_and_is_its_own(
+    mam: Mam, own: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes job after job, so its environment names none of them."""
+    monkeypatch.setenv("MAM_LIVE_AGENT", "shell")
+    monkeypatch.setenv("MAM_REGISTRY_DIR", str(mam.registry))
+    mam.ok("publish", own, "--event", "progress")
+    for words in (("publish", other, "--event", "completed"), ("cancel", own)):
+        answer = mam(*words)
+        assert answer.code == 1
+        assert "from inside its session" in answer.err
+        assert "unset MAM_LIVE_AGENT" in answer.err
+    (mam.folder / "mam.toml").write_text('[agents.shell]\nmay = ["cancel"]\n')
+    mam.ok("cancel", own)
+
+
 def test_the_scripts_of_the_documents_ask_the_same(
     inside: Mam, own: str, other: str, process: Callable[..., Process]
 ) -> None:
@@ -160,3 +177,9 @@ def test_the_tools_of_the_mcp_server_ask_the_same(inside: Mam, other: str) -> No
             assert "may not" in json.dumps(said), name
         server.communicate(timeout=60)
     assert inside.record(other)["status"] == "pending"
+
+
+def test_a_live_agent_is_told_that_it_is_one() -> None:
+    known = surroundings({"MAM_JOB_ID": "abcd1234", "MAM_REGISTRY_DIR": "/r", "TERM": "x"}, "codex")
+    assert "MAM_JOB_ID" not in known
+    assert (known["MAM_LIVE_AGENT"], known["MAM_REGISTRY_DIR"]) == ("codex", "/r")

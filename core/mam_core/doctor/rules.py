@@ -17,7 +17,7 @@ _AREA = Area.RULES
 _NEARLY = 0.9
 _GIBIBYTE = 2**30
 #: They mean "inside an agent" to every command of ours.
-_OF_AN_AGENT = ("MAM_JOB_ID", "MAM_ATTEMPT", "MAM_WORKDIR", "MAM_ARTIFACTS")
+_OF_AN_AGENT = ("MAM_JOB_ID", "MAM_ATTEMPT", "MAM_WORKDIR", "MAM_ARTIFACTS", "MAM_LIVE_AGENT")
 
 
 def variables(look: Look) -> Iterator[Finding]:

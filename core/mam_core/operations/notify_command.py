@@ -23,7 +23,7 @@ PATIENCE_SEC = 10.0
 MOST_AT_ONCE = 3
 _VALUE_CELLS = 4000
 #: They mean "inside an agent" to every command of ours.
-_OF_AN_AGENT = ("MAM_JOB_ID", "MAM_ATTEMPT", "MAM_WORKDIR", "MAM_ARTIFACTS")
+_OF_AN_AGENT = ("MAM_JOB_ID", "MAM_ATTEMPT", "MAM_WORKDIR", "MAM_ARTIFACTS", "MAM_LIVE_AGENT")
 
 
 class NotifyCommand:

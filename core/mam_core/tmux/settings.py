@@ -31,7 +31,7 @@ SERVER_ENVIRONMENT = frozenset(
 #: terminal, another tmux, and the job that the spawner may itself be the agent of.
 NOT_INHERITED = (
     *("COLUMNS", "LINES", "OLDPWD", "TMUX", "TMUX_PANE"),
-    *("MAM_JOB_ID", "MAM_ATTEMPT", "MAM_WORKDIR", "MAM_ARTIFACTS"),
+    *("MAM_JOB_ID", "MAM_ATTEMPT", "MAM_WORKDIR", "MAM_ARTIFACTS", "MAM_LIVE_AGENT"),
     "MAM_ATTEMPT_TOKEN",  # or a session that an agent spawns would be ended with its attempt
 )
 

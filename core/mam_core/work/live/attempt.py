@@ -90,7 +90,7 @@ class LiveAttempt(Attempt):
             return session.agent
         session.dismiss(self._terms.grace_sec, self._keep)
         prepared = session.prepare(self._profile)
-        environ = {**surroundings(orders.environ), **prepared.env}
+        environ = {**surroundings(orders.environ, self._profile.name), **prepared.env}
         orders = orders._replace(
             argv=(*orders.argv, *prepared.argv),
             environ=environ,

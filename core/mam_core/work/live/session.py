@@ -12,6 +12,7 @@ from mam_core.agents.screens import ScreenReading, ScreenRules, rules_of
 from mam_core.agents.signs import AgentState
 from mam_core.clock import Clock
 from mam_core.disk import Folder
+from mam_core.locations import AGENT_VARIABLE
 from mam_core.process_mark import ProcessMark
 from mam_core.tmux.facts import Hand, TmuxFailed
 from mam_core.work.live.agent import Likeness, LiveAgent
@@ -121,10 +122,10 @@ class LiveSession:
         return os.path.join(self._folder.path, _CHANNELS)
 
 
-def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
+def surroundings(environ: Mapping[str, str], agent: str) -> dict[str, str]:
     """The environment of an agent that takes many jobs, in a pane of tmux."""
     kept = {name: value for name, value in environ.items() if name not in _OF_ONE_JOB}
-    return kept | {"TERM": _terminal(environ.get("TERM", ""))}
+    return kept | {"TERM": _terminal(environ.get("TERM", "")), AGENT_VARIABLE: agent}
 
 
 def _terminal(name: str) -> str:
