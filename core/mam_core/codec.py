@@ -70,9 +70,14 @@ def decode_job(data: bytes, job_id: str) -> Job:
     return job
 
 
-def encode_job(job: Job) -> bytes:
+def as_stored(job: Job) -> dict[str, Any]:
+    """The record with all of its keys on disk."""
     data = job.to_dict()
-    return dumps({**data, CHECKSUM: checksum(data)})
+    return {**data, CHECKSUM: checksum(data)}
+
+
+def encode_job(job: Job) -> bytes:
+    return dumps(as_stored(job))
 
 
 def is_too_deep(data: bytes) -> bool:

@@ -199,9 +199,9 @@ class TestWhy:
         ("status", "sentence"),
         [
             ("running", "it is running as attempt 1"),
-            ("completed", "it is completed since 2026-06-19T09:30:00Z"),
+            ("completed", "it is completed (override) since 2026-06-19T09:30:00Z"),
             ("error", "it is error (override) since 2026-06-19T09:30:00Z"),
-            ("cancelled", "it is cancelled since 2026-06-19T09:30:00Z"),
+            ("cancelled", "it is cancelled (override) since 2026-06-19T09:30:00Z"),
         ],
     )
     def test_tells_where_other_jobs_stand(

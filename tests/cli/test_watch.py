@@ -79,7 +79,7 @@ class TestGrammar:
         mam.ok("cancel", called_off)
         answer = mam.ok("watch", good, "--job", good)
         assert answer.out == ""
-        assert answer.err == f"mam: job {good} had ended already: completed\n"
+        assert answer.err == f"mam: job {good} had ended already: completed (override)\n"
         assert mam("watch", good, bad).code == 1
         assert mam("watch", called_off).code == 1
         line = json.loads(mam.ok("watch", good, "--json").out)
