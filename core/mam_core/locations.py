@@ -67,13 +67,17 @@ def nearest_place(
 
 
 def project_folder(cwd: str) -> str:
-    """The nearest folder with a registry from here upward; where there is none, `cwd` itself."""
+    """The nearest folder from here upward that has a registry; where there is none, the nearest
+    that had one which was removed, else `cwd` itself."""
     homes = (DEFAULT_REGISTRY_DIR, LEGACY_REGISTRY_DIR)
     for folder in _upward(cwd):
         for path in (os.path.join(folder, home) for home in homes):
             if os.path.isdir(path) and (folder == cwd or os.stat(path).st_uid == os.geteuid()):
                 return folder
-    return cwd
+    from mam_core.registry_marks import is_marked
+
+    marked = (f for f in _upward(cwd) if is_marked(os.path.join(f, DEFAULT_REGISTRY_DIR)))
+    return next(marked, cwd)
 
 
 def _upward(cwd: str) -> Iterator[str]:

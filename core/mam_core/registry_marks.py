@@ -27,6 +27,11 @@ def remember(place: str) -> None:
         _make(mark, place)
 
 
+def is_marked(place: str) -> bool:
+    """A registry at `place` held jobs once."""
+    return os.path.lexists(_mark(place))
+
+
 def made_anew(place: str) -> None:
     """A registry is made at `place`, where there was none."""
     mark = _mark(place)

@@ -65,6 +65,18 @@ def test_an_agent_cannot_accept_it(removed: Mam, monkeypatch: pytest.MonkeyPatch
     assert GONE in removed.ok("list").err
 
 
+def test_is_said_in_every_folder_of_its_project(
+    removed: Mam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = removed.folder / "src" / "deep"
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below)
+    assert GONE in removed.ok("list").err
+    removed.register("new")
+    assert removed.registry.is_dir()
+    assert not (below / ".mam").exists()
+
+
 def test_a_backup_that_is_brought_back_ends_it(mam: Mam) -> None:
     job_id = mam.register("kept")
     kept = mam.path(job_id).read_bytes()
