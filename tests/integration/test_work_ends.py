@@ -320,7 +320,9 @@ class TestGit:
         started = shop.audit(job.job_id, "attempt_started")[0]["git"]
         ended = shop.audit(job.job_id, "attempt_ended")[0]["git"]
         assert started == {"commit": _git(shop.workdir, "rev-parse", "HEAD"), "dirty": False}
-        assert ended == {**started, "dirty": True, "tree": ended["tree"]}
+        branch = _git(shop.workdir, "branch", "--show-current")
+        left = {"branch": branch, "changed": 1}
+        assert ended == {**started, "dirty": True, "tree": ended["tree"], **left}
 
     def test_a_repository_cannot_make_the_worker_run_its_programs(self, shop: Workshop) -> None:
         _git(shop.workdir, "init", "-q")
