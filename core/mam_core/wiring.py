@@ -78,7 +78,7 @@ def store_at(
         from mam_core.stores.index import Index
 
         audit = AuditLog(logs_path(path))
-        logs_events = bool(config and config.store.events_log)
+        logs_events = bool(config and config.logs_events)
         return FilesStore(
             path, audit, catalogue=Index(), allow_network=allow_network, logs_events=logs_events
         )

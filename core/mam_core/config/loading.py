@@ -218,6 +218,12 @@ class Config:
     # Claims pass through the next two, so these ask the values and make no tables.
 
     @property
+    def logs_events(self) -> bool:
+        """``[store] events_log``, read without the tables, which cost a publish its light start."""
+        chosen = self.values.get(("store", "events_log"))
+        return bool(chosen and chosen.value)
+
+    @property
     def registry_dir(self) -> str | None:
         """The registry folder that somebody chose; None for the usual place."""
         chosen = self.values.get(("store", "registry_dir"))
