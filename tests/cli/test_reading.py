@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from mam_core.presence import Presence
+from mam_core.sessions import Session, SessionFolder
 from tests.cli.conftest import Mam, is_one_sentence
 from tests.support.clock import FakeClock
 from tests.support.rows import each_row
@@ -143,11 +148,27 @@ class TestPick:
 
 
 class TestWhy:
-    def test_says_who_will_take_it(self, mam: Mam) -> None:
-        answer = mam.ok("why", mam.register())
-        assert answer.out == (
-            "the next session with label tmux:a that serves agent shell will take it\n"
-        )
+    def test_says_who_will_claim_it(self, mam: Mam) -> None:
+        job_id = mam.register()
+        with a_session(mam):
+            answer = mam.ok("why", job_id)
+            assert answer.out == "queued: next in line; a worker of label tmux:a will claim it\n"
+            assert mam.ok("why", job_id, "--json").json["served"] is True
+
+    def test_says_that_nobody_will_and_the_line_that_changes_that(self, mam: Mam) -> None:
+        job_id = mam.register()
+        spawn = "mam spawn --agent-session tmux:a --agent shell"
+        assert mam.ok("why", job_id).lines == [
+            "nobody serves label tmux:a with agent shell",
+            f"to start a session: press s in the console, or run {spawn}",
+        ]
+        data = mam.ok("why", job_id, "--json").json
+        assert (data["served"], data["can_run"], data["claimable"]) == (False, True, True)
+        assert [help["command"] for help in data["help"]] == [spawn]
+        with a_session(mam, agent="codex"):
+            (first, *_) = mam.ok("why", job_id).lines
+        nobody = "nobody serves label tmux:a with agent shell (its workers serve codex)"
+        assert first == f"blocked: {nobody}"
 
     def test_says_how_many_come_first(self, mam: Mam) -> None:
         """C1: the more urgent, then the older; those of other labels and the paused do not count"""
@@ -157,11 +178,12 @@ class TestWhy:
         job_id = mam.register("this")
         mam.register("younger")
         mam.ok("pause", "--group", "night")
-        then = "after that, the next session with label tmux:a that serves agent shell will take it"
-        assert mam.ok("why", job_id).out == f"1 job stands before it; {then}\n"
-        mam.register("urgent", "--priority", "1")
-        assert mam.ok("why", job_id).out == f"2 jobs stand before it; {then}\n"
-        assert mam.ok("why", job_id, "--json").json["ahead"] == 2
+        then = "a worker of label tmux:a will claim it"
+        with a_session(mam):
+            assert mam.ok("why", job_id).out == f"queued: 1 job is ahead of it; {then}\n"
+            mam.register("urgent", "--priority", "1")
+            assert mam.ok("why", job_id).out == f"queued: 2 jobs are ahead of it; {then}\n"
+            assert mam.ok("why", job_id, "--json").json["ahead"] == 2
 
     def test_says_that_a_lease_has_expired(self, mam: Mam, frozen: FakeClock) -> None:
         job_id = mam.register()
@@ -180,12 +202,14 @@ class TestWhy:
         mam.ok("pause", "--group", "night", "--why", "too\nloud \x1b[2J", "--until", "+1h")
         mam.ok("status", parent, "--set", "error")
         answer = mam.ok("why", job_id)
-        assert answer.lines == [
-            "group night is paused until 2026-06-19T10:30:00Z: too\\nloud \\x1b[2J",
-            "it may not start before 2026-06-19T09:40:00Z",
-            f"it comes after job {parent}, which ended as error",
-            "group night runs 0 of 0 at once",
+        assert answer.lines[:4] == [
+            f'blocked: after {parent} "first", which failed just now',
+            "also: group night is full: 0 of 0 running",
+            "also: group night is paused until 2026-06-19T10:30:00Z: too\\nloud \\x1b[2J",
+            "also: not before 2026-06-19T09:40:00Z",
         ]
+        retry = f"press r on {parent} in the console, or run mam retry {parent}"
+        assert f"cannot run unless {parent} is retried: {retry}" in answer.lines
         data = mam.ok("why", job_id, "--json").json
         assert data["claimable"] is False
         assert [refusal["rule"] for refusal in data["refusals"]] == [
@@ -235,3 +259,14 @@ def test_config_shows_the_folders_that_are_used(mam: Mam) -> None:
     assert shown["store.logs_dir"] == str(mam.folder / ".mam" / "delegate_job_logs")
     elsewhere = mam.ok("config", "store.logs_dir", "--json", "--registry-dir", "x/jobs").json
     assert elsewhere[0]["value"] == str(mam.folder / "x" / "delegate_job_logs")
+
+
+@contextmanager
+def a_session(mam: Mam, agent: str = "shell") -> Iterator[None]:
+    """Label `tmux:a` has a session on record, whose worker lives: that is us."""
+    folder = SessionFolder(str(mam.path("x").parent))
+    known = ("a", "tmux:a", agent, "exec", "/", "/", "2026-06-19T09:00:00Z", "ann")
+    folder.put(Session(*known, socket.gethostname()))
+    with Presence.announce(folder, "a"):
+        yield
+    folder.remove("a")

@@ -18,7 +18,8 @@ from mam_core.clock import fine_stamp, stamp
 from mam_core.config import Config, load
 from mam_core.events.feed import FeedState
 from mam_core.machine import Machine
-from mam_core.operations.listing import HeldBack, listing, query
+from mam_core.operations.evidence import gather
+from mam_core.operations.listing import listing, query
 from mam_core.operations.nodes import Node, NodeState
 from mam_core.operations.sessions import Seen, SessionState
 from mam_core.records import Job, Reason, Status
@@ -99,6 +100,9 @@ class StillDesk(Desk):
         registry.clock = self._clock
         return registry
 
+    def services(self, registry: Registry) -> None:
+        """Which workers run here is the machine's, too."""
+
 
 class Scene:
     """A registry with a job in every state, made once for all pictures of a tour."""
@@ -116,7 +120,9 @@ class Scene:
             self._fill()
             self.registry.heartbeat(self.asking, WORKER, attempt=2)
             found = listing(self.registry, query())
-        self.told = (Loaded(found), States(self._shown, HeldBack(agents=frozenset({"gemini"}))))
+            groups = {job.group for job in found.jobs if job.group is not None}
+            evidence = gather(self.registry, None, (), groups)
+        self.told = (Loaded(found), States(self._shown, evidence))
 
     def _fill(self) -> None:
         for state, prompt, words in (
@@ -134,6 +140,7 @@ class Scene:
         self._end(self._run("Make it faster"), Status.ERROR, Reason.EXIT)
         self.registry.request_cancel(self._add("Not needed any more"))
         self._add("Draw the icons", "gemini")
+        self.registry.pause(GateKind.AGENT, "gemini", why="quota used up")
         self._add("Check the links", group="nightly")
         self._add("A prompt of several lines,\nand \x1b[31ma hostile one\x1b[0m", priority=5)
         (self.folder / "jobs" / "damaged1.json").write_text("{ this is no JSON")

@@ -8,14 +8,14 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
-from mam_core.operations.blocking import Blocking, Gates
+from mam_core.board.why import BlockReasons
 from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.safe_text import safe
 from mam_core.stores.base import GateKind
 from mam_core.summaries import Summary
 from mam_tui.graph.lines import Drawing, Folds, GraphLine, Kind, drawing, lines_of
-from mam_tui.graph.text import Facts, cells_of, in_tree, why_words
+from mam_tui.graph.text import Facts, cells_of, in_tree
 from mam_tui.rows import Row
 from mam_tui.screens.graph import GraphScreen
 from mam_tui.screens.job import JobScreen
@@ -146,17 +146,15 @@ def test_the_words_name_what_a_job_waits_for() -> None:
         job("x", "runs", "ok", "bad", "lost", not_before=NOW + 60, group="g"),
     ]
     told = drawn(jobs)
-    facts = Facts(
-        {one.job_id: Row(one) for one in jobs}, told.graph, Blocking(jobs, Gates()), {}, NOW
-    )
-    refused = facts.refusals("x")
-    words = why_words(jobs[3], refused, facts)
-    assert words.startswith("after bad error, lost gone, runs running; not before 20")
+    reasons = BlockReasons({one.job_id: one for one in jobs}.get)
+    facts = Facts({one.job_id: Row(one) for one in jobs}, told.graph, reasons, NOW)
+    words = facts.why("x").short
+    assert words.startswith("after bad failed, lost gone, runs running; not before 20")
     line = next(line for line in whole(told) if line.name == "x")
     cells = cells_of(line, facts, 30, 3, ascii_only=False)
     assert cells.face is not None
     assert cells.face.word == "blocked"
-    assert cells.words.startswith("after bad error")
+    assert cells.words.startswith("after bad failed")
     assert "— +1: ok —" in cells.words
     gone = next(line for line in whole(told) if line.name == "lost")
     assert cells_of(gone, facts, 30, 3, ascii_only=True).job_id == ""
@@ -210,7 +208,7 @@ async def test_it_follows_what_happens(tmp_path: Path, registry: Registry) -> No
         assert lines == [first, second, third, held]
 
         table.go_to(f"{Kind.NODE} {second}")
-        await sight.until_seen(f"it comes after job {first}, which is running")
+        await sight.until_seen(f'after {first} "Plan it", which is running')
         assert sight.desk.board.cursor == second
         await sight.press("h")
         assert sight.desk.board.cursor == first

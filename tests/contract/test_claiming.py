@@ -10,7 +10,8 @@ from mam_core.claims import Refusal, Rule
 from mam_core.errors import InvalidField
 from mam_core.records import Reason, Status
 from mam_core.registry import Registry
-from mam_core.stores.base import GateKind, Gates
+from mam_core.stores.base import GateKind, Gates, Want
+from mam_core.summaries import Summary
 from tests.contract.conftest import MakeRegistry
 from tests.support.clock import FakeClock
 from tests.support.jobs import WORKER, add, claim_all, in_status
@@ -19,6 +20,10 @@ from tests.support.rows import each_row
 
 def rules(refusals: Sequence[Refusal]) -> list[Rule]:
     return [refusal.rule for refusal in refusals]
+
+
+def told(refusals: Sequence[Refusal]) -> list[tuple[Rule, str]]:
+    return [(refusal.rule, refusal.message) for refusal in refusals]
 
 
 def finish_next(registry: Registry, status: Status = Status.COMPLETED) -> str:
@@ -76,7 +81,7 @@ class TestWhoGetsWhat:
         """C5."""
         job_id = in_status(registry, status)
         assert registry.claim("alpha") is None
-        assert registry.refusals(job_id) == [Refusal(Rule.NOT_PENDING, f"it is {status}")]
+        assert told(registry.refusals(job_id)) == [(Rule.NOT_PENDING, f"it is {status}")]
 
     def test_only_agents_that_the_claimer_serves(self, registry: Registry) -> None:
         """Decision 26: what it does not serve stays pending, for others."""
@@ -106,8 +111,8 @@ class TestAfter:
         child = add(registry, "child", after=[one, two])
         assert rules(registry.refusals(child)) == [Rule.PARENT_UNFINISHED] * 2
         finish_next(registry)
-        assert registry.refusals(child) == [
-            Refusal(Rule.PARENT_UNFINISHED, f"it comes after job {two}, which is pending")
+        assert told(registry.refusals(child)) == [
+            (Rule.PARENT_UNFINISHED, f"after {two}, which is pending")
         ]
         job = registry.claim("alpha")
         assert job is not None
@@ -117,16 +122,16 @@ class TestAfter:
         assert registry.refusals(child) == []
         assert claim_all(registry) == [child]
 
-    @each_row("end", [Status.ERROR, Status.CANCELLED])
+    @each_row(("end", "how"), [(Status.ERROR, "failed"), (Status.CANCELLED, "was cancelled")])
     def test_a_failed_parent_blocks_its_children_with_the_reason(
-        self, registry: Registry, end: Status
+        self, registry: Registry, end: Status, how: str
     ) -> None:
         parent = add(registry, "parent")
         child = add(registry, "child", after=[parent])
         registry.set_status(parent, end)
         assert registry.claim("alpha") is None
-        assert registry.refusals(child) == [
-            Refusal(Rule.PARENT_FAILED, f"it comes after job {parent}, which ended as {end}")
+        assert told(registry.refusals(child)) == [
+            (Rule.PARENT_FAILED, f"after {parent}, which {how}")
         ]
 
     def test_a_retried_parent_frees_its_children_in_the_end(self, registry: Registry) -> None:
@@ -170,9 +175,7 @@ class TestNotBefore:
     def test_a_job_waits_for_its_moment(self, registry: Registry, clock: FakeClock) -> None:
         later, now = add(registry, not_before="+10m"), add(registry)
         assert claim_all(registry) == [now]
-        assert registry.refusals(later) == [
-            Refusal(Rule.NOT_YET, "it may not start before 2026-06-19T09:40:00Z")
-        ]
+        assert told(registry.refusals(later)) == [(Rule.NOT_YET, "not before 2026-06-19T09:40:00Z")]
         clock.pass_time(599)
         assert registry.claim("alpha") is None
         clock.pass_time(1)
@@ -191,8 +194,8 @@ class TestGroups:
         jobs = [add(registry, group="night") for _ in range(3)]
         free = add(registry)
         assert claim_all(registry) == [jobs[0], jobs[1], free]
-        assert registry.refusals(jobs[2]) == [
-            Refusal(Rule.GROUP_FULL, "group night runs 2 of 2 at once")
+        assert told(registry.refusals(jobs[2])) == [
+            (Rule.GROUP_FULL, "group night is full: 2 of 2 running")
         ]
         registry.finish(jobs[0], Status.COMPLETED, attempt=1)
         assert claim_all(registry) == [jobs[2]]
@@ -222,7 +225,7 @@ class TestGroups:
         assert claim_all(registry) == jobs[1:3]
         set_slots(registry, night=1)
         assert registry.claim("alpha") is None, "running jobs go on, no new one starts"
-        assert "runs 3 of 1" in registry.refusals(jobs[3])[0].message
+        assert "3 of 1 running" in registry.refusals(jobs[3])[0].message
 
 
 def set_slots(registry: Registry, **slots: int) -> None:
@@ -246,8 +249,8 @@ class TestPauses:
         other = add(registry, agent="shell", group="day")
         registry.pause(kind, name, why="too hot")
         assert claim_all(registry) == ([] if kind is GateKind.ALL else [other])
-        assert registry.refusals(held) == [
-            Refusal(Rule.PAUSED, f"{words} since 2026-06-19T09:30:00Z: too hot")
+        assert told(registry.refusals(held)) == [
+            (Rule.PAUSED, f"{words} since 2026-06-19T09:30:00Z: too hot")
         ]
         assert registry.resume(kind, name)
         assert not registry.resume(kind, name), "it was already open"
@@ -309,3 +312,41 @@ class TestPauses:
             Rule.PARENT_UNFINISHED,
             Rule.GROUP_FULL,
         ]
+
+
+class TestAhead:
+    """How many a session of the label takes first, in every store alike."""
+
+    def test_counts_the_more_urgent_and_the_older_that_nothing_holds(
+        self, make_registry: MakeRegistry
+    ) -> None:
+        registry = make_registry(slots={"full": 0, "free": 3})
+        add(registry, "older")
+        add(registry, "another label", agent_session="beta")
+        first = add(registry, "later", not_before="+1h")
+        add(registry, "after", after=[first])
+        add(registry, "no slot", group="full")
+        add(registry, "a slot", group="free")
+        add(registry, "paused group", group="night")
+        add(registry, "paused agent", agent="gemini")
+        job_id = add(registry, "this")
+        add(registry, "younger")
+        registry.pause(GateKind.GROUP, "night")
+        registry.pause(GateKind.AGENT, "gemini")
+        assert ahead(registry, job_id) == 2
+        add(registry, "urgent", priority=1)
+        add(registry, "not urgent", priority=-1)
+        assert ahead(registry, job_id) == 3
+        registry.pause(GateKind.ALL)
+        assert ahead(registry, job_id) == 0
+
+    def test_agrees_with_the_order_of_the_claims(self, registry: Registry) -> None:
+        jobs = [add(registry, f"job {at}", priority=at % 3) for at in range(9)]
+        places = {job_id: ahead(registry, job_id) for job_id in jobs}
+        assert claim_all(registry) == sorted(jobs, key=places.__getitem__)
+        assert sorted(places.values()) == list(range(9))
+
+
+def ahead(registry: Registry, job_id: str) -> int:
+    want = Want("alpha", None, registry.clock.now(), registry.slots)
+    return registry.store.ahead(want, Summary.of(registry.get(job_id)))

@@ -13,11 +13,12 @@ import pytest
 from mam_core.config import load
 from mam_core.doctor import agents, broker, machine, place
 from mam_core.doctor.findings import Area, Check, Finding, Severity, ok, problem
-from mam_core.doctor.ground import Ground, Look, options_of_worker
+from mam_core.doctor.ground import Ground, Look
 from mam_core.errors import StoreError
 from mam_core.events.servers import NoBroker
 from mam_core.operations.doctor import examine
 from mam_core.wiring import open_registry
+from mam_core.work.workers_here import options_of_worker
 from tests.support.rows import each_row
 
 

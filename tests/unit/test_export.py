@@ -11,7 +11,7 @@ import pytest
 
 from mam_core.errors import InvalidField
 from mam_core.operations.export import CannotExport, export, export_rows
-from mam_core.operations.why import Queues
+from mam_core.operations.why import Reasons
 from mam_core.records import Reason, Status
 from mam_core.registry import Registry
 from mam_core.wiring import open_registry
@@ -132,7 +132,7 @@ def test_no_cell_is_a_formula(registry: Registry, tmp_path: Path, prompt: str, c
 def test_pages_of_many_jobs_look_at_their_queue_once(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each says how many stand before it; 2,000 jobs took minutes."""
+    """Each says how many are ahead of it; 2,000 jobs took minutes."""
     requests = [
         {"prompt": f"job {number}", "agent": "codex", "agent_session": "tmux:c"}
         for number in range(5)
@@ -140,14 +140,14 @@ def test_pages_of_many_jobs_look_at_their_queue_once(
     jobs = [one.job_id for one in registry.register(requests)]
     looks: list[str] = []
 
-    def line(queues: Queues, label: str) -> list[tuple[int, int, str]]:
+    def line(reasons: Reasons, label: str) -> list[tuple[int, int, str]]:
         looks.append(label)
-        return really(queues, label)
+        return really(reasons, label)
 
-    really = Queues._line
-    monkeypatch.setattr(Queues, "_line", line)
+    really = Reasons._line
+    monkeypatch.setattr(Reasons, "_line", line)
     export(registry, jobs, str(tmp_path / "out.md"))
     assert looks == ["tmux:c"]
     text = (tmp_path / "out.md").read_text()
-    assert "1 job stands before it" in text
-    assert "4 jobs stand before it" in text
+    assert "1 job is ahead of it" in text
+    assert "4 jobs are ahead of it" in text

@@ -1,22 +1,15 @@
-"""Who comes after whom: layers that can be drawn, and what holds each one back, in words."""
+"""Who comes after whom, in layers that can be drawn."""
 
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 
-from mam_core.operations.blocking import Blocking, Rule, gates_of, served_here
 from mam_core.operations.graph import Graph, graph, of_group
-from mam_core.operations.listing import listing, query
 from mam_core.records import Status
-from mam_core.registry import Registry
-from mam_core.sessions import Session, SessionFolder
-from mam_core.stores.base import Gate, GateKind, Gates
 from mam_core.summaries import Summary
-from tests.console.story import NOW, summary
-from tests.support.jobs import add, running
+from tests.console.story import summary
 
 
 def job(name: str, *parents: str, group: str | None = None, order: int = 0) -> Summary:
@@ -103,74 +96,3 @@ def test_any_forest_is_laid_out_whole() -> None:
             assert node.layer == (max(depths) + 1 if depths else 0)
         folded = graph(jobs, {"g"})
         assert sum(sum(node.statuses.values()) for node in folded.nodes.values()) == len(told.nodes)
-
-
-class TestBlocking:
-    def test_says_everything_that_holds_a_job_back(self) -> None:
-        jobs = [
-            summary(1, Status.RUNNING, group="g"),
-            summary(2, Status.ERROR),
-            summary(3, Status.COMPLETED),
-            summary(4, group="g", parents="job0001 job0002 job0003 gone", not_before=NOW + 60),
-            summary(5),
-        ]
-        gates = Gates((Gate(GateKind.AGENT, "claude-code", "then", why="quota"),))
-        held = Blocking(jobs, gates, {"g": 1})
-        served = {"tmux:claude": frozenset({"codex"})}
-        told = held.of(jobs[3], NOW, served)
-        assert [one.rule for one in told] == [
-            Rule.PAUSED,
-            Rule.NOT_YET,
-            Rule.PARENT_UNFINISHED,
-            Rule.PARENT_FAILED,
-            Rule.PARENT_GONE,
-            Rule.GROUP_FULL,
-            Rule.AGENT_NOT_SERVED,
-        ]
-        assert told[-1].message == (
-            "the sessions here with label tmux:claude serve codex, not agent claude-code"
-        )
-        assert [one.rule for one in held.of(jobs[4], NOW)] == [Rule.PAUSED]
-        assert held.of(jobs[0], NOW) == ()
-        held.close_gates(Gates())
-        held.put(jobs[0]._replace(status=Status.COMPLETED))
-        held.put(jobs[1]._replace(status=Status.COMPLETED))
-        held.put(summary(9, Status.COMPLETED)._replace(job_id="gone"))
-        assert [one.rule for one in held.of(jobs[3], NOW + 60)] == []
-        held.remove("gone")
-        assert [one.rule for one in held.of(jobs[3], NOW + 60)] == [Rule.PARENT_GONE]
-        never = held.of(jobs[4]._replace(not_before=float("inf")), NOW)
-        assert never[0].message == "it may not start before an unreadable moment"
-
-    def test_agrees_with_the_registry(self, registry: Registry, place: Path) -> None:
-        registry._slots = lambda: {"g": 1}
-        first = running(registry, group="g").job_id
-        ids = [
-            add(registry, "one", group="g"),
-            add(registry, "two", after=[first]),
-            add(registry, "three", not_before="2030-01-01T00:00:00Z"),
-            add(registry, "four"),
-        ]
-        registry.pause(GateKind.GROUP, "g", why="lunch")
-        jobs, _ = listing(registry, query())
-        held = Blocking(jobs, gates_of(registry), registry.slots)
-        now = registry.clock.now()
-        found = {job.job_id: held.of(job, now) for job in jobs}
-        for job_id in ids:
-            assert list(found[job_id]) == registry.refusals(job_id)
-        assert graph(jobs).layers == ((first,), (ids[1],))
-
-    def test_knows_which_agents_are_served_here(self, tmp_path: Path) -> None:
-        folder = SessionFolder(str(tmp_path))
-        for name, agent, stopped in (("a", "codex", None), ("b", "gemini", None), ("c", "x", "t")):
-            folder.put(
-                Session(
-                    name, "tmux:a", agent, "exec", "/", "/", "t", "ann", "host", stopped_at=stopped
-                )
-            )
-        assert served_here(str(tmp_path), "host") == {"tmux:a": frozenset({"codex", "gemini"})}
-        assert served_here(str(tmp_path), "elsewhere") == {}
-
-
-def test_a_registry_that_is_not_there_holds_nobody_back(registry: Registry) -> None:
-    assert gates_of(registry) == Gates()

@@ -9,7 +9,8 @@ import pytest
 from mam_core.agents.hearing import Heard
 from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.agents.states import LeaseFacts, Pane, Shown, ShownState, near_limit, shown
-from mam_core.claims import Refusal, Rule
+from mam_core.board.why import Hold
+from mam_core.claims import Rule
 from mam_core.clock import stamp
 from mam_core.limits import FADING, WEAK, Limit, NearLimit
 from mam_core.record_parts import Lease
@@ -54,8 +55,8 @@ class TestQueue:
         assert shown(a_job(Status.PENDING), NOW).state is ShownState.QUEUED
 
     def test_or_blocked_with_every_reason(self) -> None:
-        refusals = (Refusal(Rule.PAUSED, "it is paused"), Refusal(Rule.NOT_YET, "not yet"))
-        found = shown(a_job(Status.PENDING), NOW, refusals=refusals)
+        holds = (Hold(Rule.PAUSED, "it is paused", ""), Hold(Rule.NOT_YET, "not yet", ""))
+        found = shown(a_job(Status.PENDING), NOW, holds=holds)
         assert found == Shown(
             ShownState.BLOCKED, "it is paused; not yet", "registry", "paused", NOW - 60
         )

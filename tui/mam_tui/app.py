@@ -95,6 +95,7 @@ class Console(CarefulApp):
             allow_network=desk.allow_network,
             read_only=desk.read_only,
             panes=desk.panes,
+            hosts=desk.hosts,
         )
         self.inflow = Inflow(self, self._show)
         self.bridge = make(self.inflow.ring)
@@ -199,8 +200,10 @@ class Console(CarefulApp):
         if self.desk.past is None:  # time stands still there, unless it is played
             if self.board.is_current and self.board.table.shows_running:
                 self.board.table.tick()
-            if (older := self.desk.needing.grow_older()) is not None:
-                self.board.needs_changed(older)
+            self.board.wake()
+            for folded in (self.desk.needing.grow_older(), self.desk.needing.look()):
+                if folded is not None:
+                    self.board.needs_changed(folded)
         self.noticing.changed()
         if self.link.look(self.bridge.state) or self.link.lost_at is not None:
             self.settle()

@@ -29,6 +29,7 @@ from mam_tui.folding import Folded, Pile
 from mam_tui.state_watch import StateWatch
 
 if TYPE_CHECKING:
+    from mam_core.operations.evidence import Hosts
     from mam_core.registry import Registry
 
 _TAKE_SEC = 0.5
@@ -56,6 +57,7 @@ class Bridge:
         with_duties: bool = True,
         read_only: bool = False,
         panes: Panes | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         self._path = registry_path
         self._config = config
@@ -75,7 +77,7 @@ class Bridge:
         self._feed: Feed | None = None
         self._thread = threading.Thread(target=self._run, name="mam-bridge", daemon=True)
         self._duties = threading.Thread(target=self._serve, name="mam-duties", daemon=True)
-        self._watch = StateWatch(registry_path, panes, self._put)
+        self._watch = StateWatch(registry_path, config, panes, hosts, self._put)
         self._states = threading.Thread(target=self._look, name="mam-states", daemon=True)
 
     def start(self) -> None:

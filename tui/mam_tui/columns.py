@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mam_core.limits import Limit
+from mam_core.records import Status
 from mam_core.safe_text import one_line
 from mam_tui.laying import Column, Columns, Look
 from mam_tui.moments import count, mebibytes, money, seconds, span, whole_minutes
@@ -104,7 +105,10 @@ def _memory(row: Row, look: Look) -> str:
 
 def _last_event(row: Row, look: Look) -> str:
     live = row.live
-    if live.words and row.word in ("waiting", "blocked", "lost", "stale"):
+    if row.summary is not None and row.summary.status is Status.PENDING:
+        if why := row.why(look.now):
+            return one_line(why[:400])
+    elif live.words and row.word in ("waiting", "lost", "stale"):
         return one_line(live.words[:400])
     if row.summary is not None and row.summary.status.is_ended:
         return one_line(row.summary.reason or "")

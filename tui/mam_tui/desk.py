@@ -29,6 +29,7 @@ from mam_tui.trail import Trail
 
 if TYPE_CHECKING:
     from mam_core.operations.elsewhere import Elsewhere
+    from mam_core.operations.evidence import Heard, HostsHeard, Services
     from mam_core.registry import Registry
     from mam_tui.bars.feed import BarFeed
     from mam_tui.nodes.rows import NodeList
@@ -87,6 +88,7 @@ class Desk:
         self.panes = Panes(registry_path, config)  #: one look at tmux, for all who watch
         self._others: Elsewhere | None = None
         self._others_lock = threading.Lock()
+        self._hosts: HostsHeard | None = None
         self.deeds: deque[Deed] = deque(maxlen=_DEEDS_KEPT)
         self.trail = Trail()  #: the way back from them
 
@@ -105,9 +107,26 @@ class Desk:
                 self._others = Elsewhere(self.registry_path, self.config)
             return self._others
 
+    def hosts(self, registry: Registry) -> Sequence[Heard] | None:
+        """The workers of all hosts, by one connection; made when somebody asks for them."""
+        with self._others_lock:
+            if self._hosts is None:
+                from mam_core.operations.evidence import HostsHeard
+
+                self._hosts = HostsHeard(self.registry_path, self.config)
+        return self._hosts(registry)
+
+    def services(self, registry: Registry) -> Services | None:
+        """Who serves which label, for a look on a thread; None: nobody can tell."""
+        from mam_core.operations.evidence import Services
+
+        return Services(registry, self.registry_path, self.config, self.hosts)
+
     def close(self) -> None:
         """Nobody looks any more."""
         self.panes.close()
+        if self._hosts is not None:
+            self._hosts.close()
         if self._others is not None:
             self._others.close()
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mam_core.board.why import Evidence
 from mam_core.events.feed import EventHeard, JobChanged, Notice
-from mam_core.operations.listing import HeldBack
 from mam_core.records import Job
 from mam_core.summaries import Summary, Unreadable, memory_told, used_of
 from mam_tui.arrivals import Arrival, Loaded, Trouble
@@ -36,7 +36,7 @@ class Folded(NamedTuple):
     news: dict[str, dict[str, Any]]
     heard: list[EventHeard]  #: for tails
     notices: list[Notice | Trouble]  #: the newest of each kind, in their order
-    held: HeldBack | None = None  #: what holds pending jobs back, if that is another now
+    evidence: Evidence | None = None  #: why pending jobs do not run, if that is another now
     missed: frozenset[str] = frozenset()  #: jobs of which not all events are in `heard`
     shown: Mapping[str, Shown] = MappingProxyType({})  #: what is in `news` of states, whole
 
@@ -58,7 +58,7 @@ class Pile:
         self._chars = 0
         self._missed: set[str] = set()
         self._shown: dict[str, Shown] = {}
-        self._held: HeldBack | None = None
+        self._evidence: Evidence | None = None
         self.count = 0  #: how many records and events were told
 
     def add(self, arrivals: Iterable[Arrival]) -> None:
@@ -89,7 +89,7 @@ class Pile:
             self._news,
             [one for _, one in self._heard],
             list(self._notices.values()),
-            self._held,
+            self._evidence,
             frozenset(self._missed),
             self._shown,
         )
@@ -123,7 +123,7 @@ class Pile:
             if shown.limit is not None:
                 news.update(limit=str(shown.limit.limit), ends_at=shown.limit.ends_at)
         self._shown.update(states.shown)
-        self._held = states.held or self._held
+        self._evidence = states.evidence or self._evidence
 
 
 def fold(arrivals: Iterable[Arrival]) -> Folded:

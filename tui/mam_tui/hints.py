@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mam_core.board.why import Help
 from mam_tui.actions import ACTIONS, key_of
 from mam_tui.desk import Desk
 from mam_tui.widgets.key_bar import key_name
@@ -19,6 +20,12 @@ _FIRST = """\
 {new}  a new job, {spawn} a session that runs jobs
 {demo}  a demonstration, while there are no jobs
 1 2 …  the views"""
+
+
+def help_key(desk: Desk, help: Help) -> str:
+    """The operator's key for what helps; empty: there is none."""
+    key = key_of(ACTIONS[help.action], desk) if help.action else ""
+    return key_name(key) if key else ""
 
 
 def first_hint(desk: Desk) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from mam_core.operations.listing import HeldBack
+from mam_core.board.why import BlockReasons, Evidence
 from mam_core.records import Status
 from mam_core.summaries import Summary, Unreadable
 from mam_tui.filters import Filter
@@ -47,7 +47,8 @@ class Board:
         self.filter = Filter()
         self.order = order
         self.cursor: str | None = None
-        self.held = HeldBack()
+        self.reasons = BlockReasons(self._summary)
+        self.version = 0  #: another number: some job is another
         self.used: set[str] = set()  #: columns that hold something for at least one job
         self._nodes: set[str] = set()
         self._sort_key = sort_key
@@ -74,6 +75,9 @@ class Board:
         for job_id in gone:
             del self.rows[job_id]
         self.marks -= gone
+        self.version += 1
+        self.reasons.load(row.summary for row in self.rows.values() if row.summary is not None)
+        self._judge_all()
         self._recount()
         self.rearrange()
 
@@ -81,15 +85,20 @@ class Board:
         """A job is new or different."""
         self._note_use(told)
         row = self.rows.get(told.job_id)
+        is_new, before, was = row is None, "", None
         if row is None:
             row = self.rows[told.job_id] = Row(told)
-            if row.summary is not None and self.held.holds(row.summary):
-                row.live = row.live._replace(state="blocked")
+        else:
+            before, was = row.word, row.summary
+            row.tell(told)
+        followers = self._tell_reasons(was, row.summary)
+        self._judge(row)
+        if is_new:
             self.counts[row.word] += 1
-            return self._place(row)
-        before = row.word
-        row.tell(told)
-        return self._changed(row, before)
+            effect = self._place(row)
+        else:
+            effect = self._changed(row, before)
+        return Effect.MOVED if self._judge_again(followers) else effect
 
     def hear(self, job_id: str, **news: Any) -> Effect:
         """Something was heard of a job; of one that is not known nothing is shown."""
@@ -114,16 +123,18 @@ class Board:
             return self._place(row)
         return self._changed(row, before)
 
-    def hold(self, held: HeldBack) -> None:
-        """Other pending jobs are held back now; seldom, so everything is looked at."""
-        for row in self.rows.values():
-            if row.summary is not None and row.summary.status is Status.PENDING:
-                state = "blocked" if held.holds(row.summary) else ""
-                if state != row.live.state:
-                    row.live = row.live._replace(state=state)
-        self.held = held
+    def gather(self, evidence: Evidence) -> None:
+        """Other pauses, slots or workers are known now; seldom, so everything is looked at."""
+        self.reasons.gather(evidence)
+        self.version += 1
+        self._judge_all()
         self._recount()
         self.rearrange()
+
+    def wake(self, now: float) -> bool:
+        """Jobs whose moment has come are held no more; whether there were any."""
+        self._now = now
+        return self._judge_again(list(self.reasons.due(now)))
 
     def remove(self, job_id: str) -> Effect:
         """The record is gone."""
@@ -132,9 +143,10 @@ class Board:
             return Effect.NONE
         self.counts[row.word] -= 1
         self.marks.discard(job_id)
+        others = self._judge_again(self._tell_reasons(row.summary, None))
         at = self._find(row)
         if at is None:
-            return Effect.NONE
+            return Effect.MOVED if others else Effect.NONE
         if self.cursor == job_id:
             self._leave(at)
         del self._keys[at]
@@ -179,6 +191,41 @@ class Board:
             self._nodes.add(node)
             if len(self._nodes) > 1:  # one host's name on every line would tell nobody anything
                 self.used.add("node")
+
+    # -- why pending jobs do not run -------------------------------------------------------------
+
+    def _summary(self, job_id: str) -> Summary | None:
+        row = self.rows.get(job_id)
+        return row.summary if row is not None else None
+
+    def _tell_reasons(self, was: Summary | None, now: Summary | None) -> list[str]:
+        """The answer names the jobs that may be held otherwise for it."""
+        self.version += 1
+        return list(self.reasons.put(was, now))
+
+    def _judge(self, row: Row) -> None:
+        summary = row.summary
+        if summary is not None and summary.status is Status.PENDING:
+            row.reasons = self.reasons
+            row.held = self.reasons.is_held(summary, self._now)
+        elif row.reasons is not None:
+            row.reasons, row.held = None, False
+
+    def _judge_all(self) -> None:
+        for row in self.rows.values():
+            self._judge(row)
+
+    def _judge_again(self, job_ids: Iterable[str]) -> bool:
+        """Whether lines may look different: what a pending one waits for stands on it."""
+        is_any = False
+        for job_id in job_ids:
+            row = self.rows.get(job_id)
+            if row is not None and row.reasons is not None:
+                before = row.word
+                self._judge(row)
+                self._changed(row, before)
+                is_any = True
+        return is_any
 
     def _changed(self, row: Row, before: str) -> Effect:
         after = row.word

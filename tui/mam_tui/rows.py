@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from mam_core.board.why import BlockReasons
 from mam_core.limits import is_doubtful
 from mam_core.records import Status
 from mam_core.summaries import Summary, Unreadable
@@ -49,7 +50,7 @@ NO_NEWS = Live()
 class Row:
     """One line of the board; changed in place, since its identity is the job's."""
 
-    __slots__ = ("job_id", "key", "live", "summary", "trouble")
+    __slots__ = ("held", "job_id", "key", "live", "reasons", "summary", "trouble")
 
     def __init__(self, told: Summary | Unreadable) -> None:
         self.job_id = told.job_id
@@ -57,6 +58,8 @@ class Row:
         self.trouble = ""  #: why the record cannot be read
         self.live = NO_NEWS
         self.key: Any = None  #: its place in the order of the view
+        self.held = False  #: it is pending, and something keeps it from being claimed
+        self.reasons: BlockReasons | None = None  #: what knows why; None: nobody here does
         self.tell(told)
 
     def tell(self, told: Summary | Unreadable) -> None:
@@ -78,9 +81,15 @@ class Row:
             if summary.cancel_requested_at is not None:
                 return "cancelling"
             return self.live.state or "running"
-        if summary.status is Status.PENDING and self.live.state == "blocked":
+        if self.held:
             return "blocked"
         return STATUS_WORDS[summary.status]
+
+    def why(self, now: float) -> str:
+        """What a pending job waits for, or lacks, in few words; made when a line is drawn."""
+        if self.reasons is None or self.summary is None:
+            return ""
+        return self.reasons.why(self.summary, now).short
 
     @property
     def order(self) -> int:

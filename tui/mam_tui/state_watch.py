@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from mam_core.board.why import Evidence, Pair
+from mam_core.config import Config
 from mam_core.errors import MamError
-from mam_core.operations.listing import HeldBack, held_back
 from mam_core.operations.panes import PaneFact, Panes
 from mam_core.pace import paced
 from mam_core.records import Status
 from mam_core.summaries import Summary
 
 if TYPE_CHECKING:
+    from mam_core.operations.evidence import Hosts, Services
     from mam_core.operations.shown import Showing, Shown
     from mam_core.registry import Registry
 
@@ -29,36 +31,49 @@ _PACE_SEC = 0.25
 
 
 class States(NamedTuple):
-    """What is shown of running jobs that looks different now, and what holds pending ones back."""
+    """What is shown of running jobs that looks different now, and why pending ones do not run."""
 
     shown: dict[str, Shown]
-    held: HeldBack | None  #: None: as before
+    evidence: Evidence | None  #: None: as before
 
 
 class StateWatch:
     """Runs on a thread of its caller's; `heard` may be called from any other."""
 
     def __init__(
-        self, registry_path: str, panes: Panes | None, deliver: Callable[[States], None]
+        self,
+        registry_path: str,
+        config: Config,
+        panes: Panes | None,
+        hosts: Hosts | None,
+        deliver: Callable[[States], None],
     ) -> None:
         self._path = registry_path
+        self._config = config
         self._panes = panes
+        self._hosts = hosts
         self._deliver = deliver
         self._wake = threading.Event()
-        self._samples: dict[str | None, Summary] = {}
+        self._groups: set[str] = set()
+        self._pairs: set[Pair] = set()  #: labels and agents that jobs wait, or waited, for
         self._told: dict[str, Shown] = {}
-        self._held = HeldBack()
+        self._evidence: Evidence | None = None
+        self._services: Services | None = None
         self._labels: frozenset[str] | None = None
         self._showing: Showing | None = None
 
     def heard(self, jobs: Iterable[Summary] = ()) -> None:
-        """Something happened; of each group one job is kept, to ask whether it is full."""
+        """Something happened; whom the jobs wait for is kept, to ask how that stands."""
         for job in jobs:
-            self._samples.setdefault(job.group, job._replace(status=Status.PENDING))
+            if job.status is Status.PENDING:
+                self._pairs.add((job.agent_session, job.agent))
+                if job.group is not None:
+                    self._groups.add(job.group)
         self._wake.set()
 
     def run(self, registry: Registry, stop: threading.Event) -> None:
         """Until `stop`, which must be followed by a `heard` to be noticed at once."""
+        self._services = None  # of another handle
         while not stop.is_set():
             self._wake.wait(paced(_LOOK_SEC))
             self._wake.clear()
@@ -81,11 +96,21 @@ class StateWatch:
         found = {job_id: shown._replace(heard_at=None) for job_id, shown in found.items()}
         news = {job_id: shown for job_id, shown in found.items() if self._told.get(job_id) != shown}
         self._told = found
-        held = held_back(registry, list(self._samples.values()))
-        changed = held != self._held
-        self._held = held
+        evidence = self._gathered(registry)
+        changed = evidence != self._evidence
+        self._evidence = evidence
         if news or changed:
-            self._deliver(States(news, held if changed else None))
+            self._deliver(States(news, evidence if changed else None))
+
+    def _gathered(self, registry: Registry) -> Evidence:
+        """Nobody is looked for who would serve a label that no job waits for."""
+        from mam_core.operations.evidence import Services, gather
+
+        if self._services is None:
+            self._services = Services(registry, self._path, self._config, self._hosts)
+        waiting = registry.store.queued()
+        pairs = {pair for pair in set(self._pairs) if pair[0] in waiting}
+        return gather(registry, self._services, pairs, set(self._groups))
 
     def _all_panes(self) -> list[PaneFact] | None:
         """None: tmux cannot be asked, and nothing follows from that."""

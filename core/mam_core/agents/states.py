@@ -8,11 +8,10 @@ so that each state has a witness, a rule and an age.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mam_core.agents.hearing import Heard
 from mam_core.agents.signs import AgentState, Channel
-from mam_core.claims import Refusal
 from mam_core.clock import parse_stamp
 from mam_core.events.event import EventName
 from mam_core.limits import Limit, NearLimit, is_doubtful
@@ -20,6 +19,9 @@ from mam_core.records import Job, Status
 from mam_core.summaries import Memory
 from mam_core.table import age
 from mam_core.tmux.facts import PaneFact
+
+if TYPE_CHECKING:
+    from mam_core.board.why import Hold
 
 #: A worker renews its lease three times in its term; so long without it is late.
 _LATE = 2 / 3
@@ -107,13 +109,13 @@ def shown(
     job: Job,
     now: float,
     *,
-    refusals: tuple[Refusal, ...] = (),
+    holds: tuple[Hold, ...] = (),
     lease: LeaseFacts | None = None,
     heard: Heard | None = None,
     pane: Pane | None = None,
 ) -> Shown:
     if job.status is Status.PENDING:
-        return _pending(job, refusals)
+        return _pending(job, holds)
     if job.status is not Status.RUNNING:
         words = ": ".join(filter(None, (str(job.reason or ""), job.detail or "")))
         return Shown(ShownState.ENDED, words, "registry", str(job.status), moment(job.ended_at))
@@ -145,11 +147,11 @@ def near_limit(job: Job, state: ShownState, heard: Heard) -> NearLimit | None:
     return silent if silent is not None and silent.ends_at < wall.ends_at else wall
 
 
-def _pending(job: Job, refusals: tuple[Refusal, ...]) -> Shown:
+def _pending(job: Job, holds: tuple[Hold, ...]) -> Shown:
     since = moment(job.updated_at)
-    if refusals:
-        words = "; ".join(refusal.message for refusal in refusals)
-        return Shown(ShownState.BLOCKED, words, "registry", str(refusals[0].rule), since)
+    if holds:
+        words = "; ".join(hold.words for hold in holds)
+        return Shown(ShownState.BLOCKED, words, "registry", str(holds[0].rule), since)
     return Shown(ShownState.QUEUED, "", "registry", str(job.status), since)
 
 

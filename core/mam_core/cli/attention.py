@@ -9,6 +9,7 @@ from mam_core.cli.context import Context
 from mam_core.cli.parser import json_option
 from mam_core.cli.terminal import put, put_json, say, table_width
 from mam_core.operations.attention import Need, attention
+from mam_core.operations.evidence import services_of
 from mam_core.table import Column, age, render
 
 
@@ -17,8 +18,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    found = attention(context.registry)
-    now = context.registry.clock.now()
+    registry = context.registry
+    services = services_of(registry, context.registry_path, context.settings)
+    found = attention(registry, services=services)
+    now = registry.clock.now()
     if args.json:
         put_json([need.to_dict(now) for need in found])
     elif found:
@@ -36,7 +39,12 @@ def _table(found: Sequence[Need], now: float) -> Iterator[str]:
             Column("ID", [need.job_id for need in found]),
             Column("SESSION", [need.session for need in found], flexible=True, leaves=2),
             Column("TRY", [str(need.attempt) for need in found], leaves=1),
-            Column("WORDS", [need.words for need in found], flexible=True, least=20),
+            Column("WORDS", [_words(need) for need in found], flexible=True, least=20),
         ],
         table_width(),
     )
+
+
+def _words(need: Need) -> str:
+    """With the command that helps, where there is one."""
+    return "; ".join([need.words, *(f"run {help.command}" for help in need.help)])

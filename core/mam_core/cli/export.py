@@ -6,6 +6,7 @@ import argparse
 
 from mam_core.cli.context import Context
 from mam_core.cli.terminal import say
+from mam_core.operations.evidence import services_of
 from mam_core.operations.export import export
 from mam_core.operations.listing import listing, query
 
@@ -24,5 +25,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     registry = context.registry
     job_ids = args.jobs or [job.job_id for job in listing(registry, query()).jobs]
-    say(export(registry, job_ids, args.output))
+    services = services_of(registry, context.registry_path, context.settings)
+    say(export(registry, job_ids, args.output, services))
     return 0

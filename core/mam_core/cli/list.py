@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from mam_core import codec
@@ -14,11 +14,10 @@ from mam_core.cli.repeats import say_of
 from mam_core.cli.terminal import put, put_stored_rows, say, table_width, wants_colour
 from mam_core.clock import parse_stamp
 from mam_core.locations import DEFAULT_REGISTRY_DIR
+from mam_core.operations.evidence import everything_paused, held_back, services_of
 from mam_core.operations.listing import (
-    HeldBack,
     Listing,
     full_listing,
-    held_back,
     listing,
     query,
     shown_of,
@@ -99,10 +98,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
             _warn_of_names(args, context)
     elif not any(found):
         _hint_at_a_registry_above(context)
-    held = held_back(registry, found.jobs)
-    if held.everything is not None:
-        until = f", until {held.everything.until}" if held.everything.until else ""
-        say(f"everything is paused since {held.everything.since}{until}")
+    services = services_of(registry, context.registry_path, context.settings)
+    held = held_back(registry, services, found.jobs)
+    if (gate := everything_paused(registry)) is not None:
+        until = f", until {gate.until}" if gate.until else ""
+        say(f"everything is paused since {gate.since}{until}")
     states = {job_id: one.state.word for job_id, one in shown_of(registry, found.jobs).items()}
     put(render(_columns(found, held, states, registry.clock.now()), table_width()))
     return 0
@@ -146,7 +146,9 @@ def _hint_at_a_registry_above(context: Context) -> None:
             return
 
 
-def _columns(found: Listing, held: HeldBack, states: Mapping[str, str], now: float) -> list[Column]:
+def _columns(
+    found: Listing, held: Collection[str], states: Mapping[str, str], now: float
+) -> list[Column]:
     """The jobs column by column; those that nobody uses are left out."""
     jobs, broken = found
     blank = [""] * len(broken)
@@ -160,9 +162,9 @@ def _columns(found: Listing, held: HeldBack, states: Mapping[str, str], now: flo
             of["job_id"], of["status"], of["cancel_requested_at"], strict=True
         )
     ]
-    if held != HeldBack():
+    if held:
         shown = [
-            "blocked" if held.holds(job) else word for job, word in zip(jobs, shown, strict=True)
+            "blocked" if job.job_id in held else word for job, word in zip(jobs, shown, strict=True)
         ]
     since = [
         ended or started or created

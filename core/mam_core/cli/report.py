@@ -8,6 +8,7 @@ from mam_core.cli.context import Context
 from mam_core.cli.parser import many_jobs, many_jobs_option, seconds
 from mam_core.cli.terminal import say
 from mam_core.cli.usage import UsageError
+from mam_core.operations.evidence import services_of
 from mam_core.operations.report import DAY_SEC, report
 
 
@@ -32,5 +33,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     job_ids = many_jobs(args, optional=True)
     if job_ids and args.since is not None:
         raise UsageError("name jobs or a time (--since), not both")
-    say(report(context.registry, args.output, job_ids, args.since or DAY_SEC))
+    registry, since = context.registry, args.since or DAY_SEC
+    services = services_of(registry, context.registry_path, context.settings)
+    say(report(registry, args.output, job_ids, since, services=services))
     return 0

@@ -9,6 +9,7 @@ from contextlib import closing
 from mam_core.cli.context import Context
 from mam_core.cli.parser import json_option, one_job, one_job_option
 from mam_core.cli.terminal import put, put_json, table_width
+from mam_core.operations.evidence import services_of
 from mam_core.operations.past import Change
 from mam_core.operations.seen import Elsewhere, explained
 from mam_core.safe_text import safe
@@ -34,7 +35,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
     with closing(Elsewhere(path, settings)) as others:
         explanation = explained(
-            *(registry, others, one_job(args), path), panes=panes, with_history=args.history
+            *(registry, others, one_job(args), path),
+            panes=panes,
+            with_history=args.history,
+            services=services_of(registry, path, settings),
         )
     if args.json:
         put_json(explanation.to_dict())

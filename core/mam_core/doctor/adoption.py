@@ -12,12 +12,13 @@ from contextlib import suppress
 from mam_core.agents.profiles import profile_of
 from mam_core.clock import stamp
 from mam_core.doctor.findings import Mended
-from mam_core.doctor.ground import Ground, command_of, options_of_worker, variables_of
+from mam_core.doctor.ground import Ground
 from mam_core.errors import MamError
 from mam_core.operations.sessions import by_session
 from mam_core.sessions import Session, check_name
 from mam_core.tmux.facts import PaneFact
 from mam_core.wiring import actor
+from mam_core.work.workers_here import command_of, options_of_worker, variables_of
 from mam_core.worktrees import BRANCH, relocation_to
 
 

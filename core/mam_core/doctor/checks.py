@@ -53,6 +53,7 @@ CHECKS: tuple[Check, ...] = (
     Check(Area.JOBS, "workers of running jobs", jobs.held),
     Check(Area.JOBS, "supervisors of running jobs", jobs.supervised),
     Check(Area.JOBS, "labels of waiting jobs", jobs.served),
+    Check(Area.JOBS, "jobs that cannot run", jobs.can_run),
     Check(Area.PROCESSES, "agents of jobs that run", processes.orphans),
     Check(Area.WORKTREES, "of sessions", trees.of_sessions),
     Check(Area.WORKTREES, "of nobody", trees.of_nobody),

@@ -6,13 +6,13 @@ A second look is a new object, so that nothing of the first is believed by mista
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
+from mam_core.board.why import BlockReasons
 from mam_core.config import Config
 from mam_core.errors import MamError
-from mam_core.locations import REGISTRY_VARIABLE, nearest_place
+from mam_core.operations.evidence import block_reasons, services_of
 from mam_core.operations.sessions import Seen, stand
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
@@ -21,9 +21,8 @@ from mam_core.stores.base import Query
 from mam_core.summaries import Summary
 from mam_core.tmux.facts import PaneFact, Server, TmuxFailed
 from mam_core.wiring import open_tmux
-from mam_core.work.processes import Process, everybody, read_fact
-
-_PROGRAMS = ("mam", "mam_core")
+from mam_core.work.processes import Process, everybody
+from mam_core.work.workers_here import command_of
 
 
 class Ground(NamedTuple):
@@ -75,6 +74,12 @@ class Look:
     def pending(self) -> list[Summary]:
         return self.registry.store.find(Query(frozenset({Status.PENDING})))[0]
 
+    @cached_property
+    def reasons(self) -> BlockReasons:
+        """Why the pending jobs are not running."""
+        services = services_of(self.registry, self.ground.registry_path, self.ground.config)
+        return block_reasons(self.registry, services, self.pending)
+
     # -- tmux ------------------------------------------------------------------------------
 
     def panes(self) -> list[PaneFact]:
@@ -111,47 +116,3 @@ class Look:
     def commands(self) -> dict[int, list[str]]:
         """The words of every process's command line, by pid; none where there is no ``/proc``."""
         return {process.pid: command_of(process.pid) for process in self.everybody}
-
-
-def command_of(pid: int) -> list[str]:
-    words = read_fact(pid, "cmdline").split(b"\0")
-    return [os.fsdecode(word) for word in words[:-1]]
-
-
-def is_mam(command: list[str]) -> bool:
-    """Started as ``mam …`` or as ``python -m mam_core …``."""
-    return any(os.path.basename(word).split(".")[0] in _PROGRAMS for word in command)
-
-
-def options_of_worker(command: list[str]) -> dict[str, str] | None:
-    """What stands after each word of a ``mam work``; None for any other command."""
-    if "work" not in command:
-        return None
-    at = command.index("work")
-    if not is_mam(command[:at]):
-        return None
-    after: list[str] = []
-    for word in command[at + 1 :]:
-        after += word.split("=", 1) if word.startswith("--") else [word]
-    return dict(zip(after, [*after[1:], ""], strict=True))
-
-
-def registry_of_worker(pid: int, options: Mapping[str, str]) -> str | None:
-    """The real path of the registry that a worker serves, empty for one that has ended; None where
-    that cannot be said."""
-    try:
-        cwd = os.readlink(f"/proc/{pid}/cwd")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-    except OSError:
-        return None
-    environ = {REGISTRY_VARIABLE: variables_of(pid).get(REGISTRY_VARIABLE, "")}
-    path = nearest_place(options.get("--registry-dir"), environ, cwd).path
-    # None of that need be so: its settings may name another one, which we do not read here.
-    return os.path.realpath(path) if os.path.isdir(path) else None
-
-
-def variables_of(pid: int) -> dict[str, str]:
-    """What a process was given at its start; nothing where it is not ours to read."""
-    pairs = (entry.partition(b"=") for entry in read_fact(pid, "environ").split(b"\0"))
-    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
+from mam_core.board.why import about_service
 from mam_core.doctor.findings import Area, Finding, Fix, Mended, many, note, problem, warning
-from mam_core.doctor.ground import Ground, Look, options_of_worker, registry_of_worker
-from mam_core.operations.sessions import SessionState
+from mam_core.doctor.ground import Ground, Look
 from mam_core.record_parts import Lease
 from mam_core.records import Job
-from mam_core.sessions import command_to_serve
 from mam_core.work.marks import AttemptMark
 from mam_core.work.overdue import overdue
 from mam_core.work.sweep import Act, Sweep
 from mam_core.work.witnesses import Node, traces_of
 
 _AREA = Area.JOBS
-#: Labels of `mam submit`: each is served by the one who submitted, and by nobody else.
-_SUBMITTED = "submit:"
 _LEFT_ALONE = (Act.ENDING, Act.STALE)
 
 
@@ -115,40 +111,31 @@ def _sweep(ground: Ground, job: Job) -> Mended:
     return Mended(one.act not in _LEFT_ALONE, f"job {job.job_id} is {one.act}: {one.words}")
 
 
-# -- who serves it? ----------------------------------------------------------------------------
+# -- waiting, and for whom? --------------------------------------------------------------------
 
 
 def served(look: Look) -> Iterator[Finding]:
-    """A label that no worker of this host serves; on another host there may be one."""
+    """A label that no session and no worker serves."""
     waiting = Counter((job.agent_session, job.agent) for job in look.pending)
-    serving = _serving(look) if waiting else set()
+    known = look.reasons.evidence.served if look.reasons.evidence is not None else {}
     for (label, agent), count in sorted(waiting.items()):
-        if label.startswith(_SUBMITTED) or {(label, agent), (label, "")} & serving:
+        served = known.get((label, agent))
+        if served is None or served.by is not False:
             continue
         jobs = f"{many(count, 'job')} of agent {agent} {'waits' if count == 1 else 'wait'}"
-        words = f"{jobs}, and nobody on this host serves it: {command_to_serve(label, agent)}"
+        help = about_service((label, agent), served)
+        words = f"{jobs}, and {served.words(label, agent)}; run {help.command}"
         yield note(_AREA, label, words, rule=f"served {agent}")
 
 
-def _serving(look: Look) -> set[tuple[str, str]]:
-    """Label and agent; an empty agent stands for every one."""
-    found = {
-        (seen.session.label, seen.session.agent)
-        for seen in look.sessions
-        if seen.session is not None
-        # Whether it lives is unknown: then it is not said that it does not.
-        and seen.state in (SessionState.ALIVE, SessionState.UNKNOWN)
-    }
-    here = os.path.realpath(look.ground.registry_path)
-    for pid, command in look.commands.items():
-        options = options_of_worker(command)
-        if options is None:
-            continue
-        label = options.get("--agent-session") or options.get("--label")
-        if label and registry_of_worker(pid, options) in (here, None):
-            agents = (options.get("--agents") or "").split(",")
-            found |= {(label, agent) for agent in agents}
-    return found
+def can_run(look: Look) -> Iterator[Finding]:
+    """Jobs that wait for one that failed, was cancelled or is gone: none of them ever runs."""
+    for one in look.reasons.stuck(look.pending, look.registry.clock.now()):
+        if not one.can_run:
+            advice = "; ".join(f"{help.words}: run {help.command}" for help in one.help)
+            yield warning(
+                _AREA, f"job {one.first.job_id}", one.words, rule=one.about, advice=advice
+            )
 
 
 def _name(job: Job) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from mam_core.audit import AuditEvent
 from mam_core.disk import Folder
 from mam_core.doctor.findings import Area, Finding, Fix, Mended, many, warning
-from mam_core.doctor.ground import Ground, Look, is_mam, variables_of
+from mam_core.doctor.ground import Ground, Look
 from mam_core.errors import JobNotFound, MamError, StoreError, UnreadableRecord
 from mam_core.records import Job, Status, check_job_id
 from mam_core.work.marks import AttemptMark, end_leftovers, is_gone
@@ -29,6 +29,7 @@ from mam_core.work.processes import (
     number_on,
 )
 from mam_core.work.witnesses import ATTEMPTS
+from mam_core.work.workers_here import is_mam, variables_of
 
 #: How the label of a supervisor ends.
 _LABEL = re.compile(r"\bjob ([A-Za-z0-9_-]+) attempt ([0-9]+)$")

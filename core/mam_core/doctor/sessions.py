@@ -7,13 +7,14 @@ from functools import partial
 
 from mam_core.doctor.adoption import adopt, is_of_another_registry, session_in
 from mam_core.doctor.findings import Area, Finding, Fix, Mended, note, problem, warning
-from mam_core.doctor.ground import Ground, Look, command_of, options_of_worker
+from mam_core.doctor.ground import Ground, Look
 from mam_core.errors import MamError
 from mam_core.operations.restore import restore
 from mam_core.operations.sessions import Seen, SessionState, by_session
 from mam_core.operations.stop import stop
 from mam_core.sessions import check_name
 from mam_core.tmux.facts import PaneFact
+from mam_core.work.workers_here import command_of, options_of_worker
 
 _AREA = Area.SESSIONS
 _BY_HAND = "look at it with `mam attach`, and end it in tmux if nobody needs it"

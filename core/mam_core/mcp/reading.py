@@ -11,12 +11,13 @@ from mam_core.mcp.tool import Argument, Ground, Tool
 from mam_core.operations.agents import choices
 from mam_core.operations.answer import in_full
 from mam_core.operations.attention import attention
+from mam_core.operations.evidence import held_back, services_of
 from mam_core.operations.known_names import strange_filter
 from mam_core.operations.listing import listing, query, shown_of
 from mam_core.operations.logs import history
 from mam_core.operations.output import attempts_with_output, read_output, without_escapes
 from mam_core.operations.record import record
-from mam_core.operations.why import why
+from mam_core.operations.why import Reasons, why
 from mam_core.pace import paced
 from mam_core.records import Job, Status, check_job_id
 from mam_core.sessions import SessionFolder
@@ -46,10 +47,10 @@ def _list(ground: Ground, given: Mapping[str, Any]) -> Any:
     found = listing(registry, which)
     most = given.get("limit", 50)
     jobs = found.jobs[-most:]
-    states = shown_of(registry, jobs)
-    rows = [
-        _row(job, str(states[job.job_id].state) if job.job_id in states else "") for job in jobs
-    ]
+    states = {job_id: str(one.state) for job_id, one in shown_of(registry, jobs).items()}
+    held = held_back(registry, services_of(registry, ground.registry_path, ground.config), jobs)
+    states |= {job.job_id: "blocked" for job in jobs if job.job_id in held}
+    rows = [_row(job, states.get(job.job_id, "")) for job in jobs]
     told = {
         "jobs": rows,
         "left_out": len(found.jobs) - len(rows),
@@ -93,7 +94,9 @@ def _get(ground: Ground, given: Mapping[str, Any]) -> Any:
     if found.notice:
         told["notice"] = found.notice
     else:
-        told["why"] = why(ground.registry, job_id).sentences
+        services = services_of(ground.registry, ground.registry_path, ground.config)
+        explained = why(ground.registry, job_id, reasons=Reasons(ground.registry, services))
+        told["why"] = explained.sentences
     return told
 
 
@@ -120,7 +123,8 @@ def _output(ground: Ground, given: Mapping[str, Any]) -> Any:
 
 def _attention(ground: Ground, given: Mapping[str, Any]) -> Any:
     now = ground.registry.clock.now()
-    found = attention(ground.registry)
+    services = services_of(ground.registry, ground.registry_path, ground.config)
+    found = attention(ground.registry, services=services)
     return {
         "needs": [need.to_dict(now) for need in found[:_MOST_ROWS]],
         "left_out": max(0, len(found) - _MOST_ROWS),

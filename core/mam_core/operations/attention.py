@@ -22,7 +22,9 @@ from mam_core.stores.base import Query
 from mam_core.summaries import Summary
 
 if TYPE_CHECKING:
+    from mam_core.board.why import Help, Stuck
     from mam_core.operations.asked import Asked, Choice
+    from mam_core.operations.evidence import Services
     from mam_core.operations.panes import Panes
 
 #: A job that ended badly longer ago than this is history, and nobody's next act.
@@ -57,6 +59,8 @@ class NeedKind(StrEnum):
     VALIDATION = "failed validation"
     BUDGET = "budget"  #: an attempt used up its dollars or tokens
     RETRIES = "retries used up"  #: it failed, and nobody will try it again
+    STUCK = "cannot run"  #: jobs come after one that failed, or is gone
+    UNSERVED = "nobody serves"  #: jobs could be claimed, and nobody does
     QUOTA = "quota"  #: it waits until its agent's usage limit is over
 
     @property
@@ -90,6 +94,9 @@ class Need(NamedTuple):
     since: float | None  #: None where nobody knows
     question: str = ""  #: by which an answer says that it is meant, where that is known
     choices: tuple[Choice, ...] = ()  #: as its screen offers them; none: yes, no or a text
+    jobs: int = 1  #: that need the same; `job_id` is the oldest of them
+    about: str = ""  #: by what they hang together, where they do
+    help: tuple[Help, ...] = ()
 
     @property
     def urgency(self) -> Urgency:
@@ -112,6 +119,8 @@ class Need(NamedTuple):
         witnesses differ about what kind it is and since when it is asked."""
         if self.kind in ASKING:
             return self.job_id, self.attempt, "asks", self.words
+        if self.about:
+            return self.about, 0, str(self.kind), ""
         return self.job_id, self.attempt, str(self.kind), ""
 
     def to_dict(self, now: float) -> dict[str, Any]:
@@ -123,6 +132,7 @@ class Need(NamedTuple):
             "urgency": str(self.urgency),
             "age_sec": ago,
             "choices": [choice.words for choice in self.choices],
+            "help": [help._asdict() for help in self.help],
             "can_be_answered": self.can_be_answered,
         }
 
@@ -157,17 +167,32 @@ def in_full(need: Need, asked: Sequence[Asked]) -> Need:
     return need._replace(words=words, question=first.question.handle, choices=first.choices)
 
 
+def need_of(stuck: Stuck) -> Need:
+    """For jobs that wait for a person before anybody has claimed them."""
+    kind = NeedKind.UNSERVED if stuck.can_run else NeedKind.STUCK
+    need = _need(kind, stuck.first, stuck.words, stuck.since)
+    return need._replace(jobs=stuck.jobs, about=stuck.about, help=stuck.help)
+
+
 def attention(
-    registry: Registry, panes: Panes | None = None, *, recent_sec: float = RECENT_SEC
+    registry: Registry,
+    panes: Panes | None = None,
+    *,
+    recent_sec: float = RECENT_SEC,
+    services: Services | None = None,
 ) -> list[Need]:
-    """All needs, in order, from disk; with `panes` also what the screens offer to choose from."""
+    """All needs, in order, from disk; with `panes` also what the screens offer to choose from,
+    with `services` the labels that nobody serves."""
+    from mam_core.operations.evidence import block_reasons
     from mam_core.operations.shown import Showing
 
     wanted = frozenset({Status.RUNNING, Status.ERROR, Status.PENDING})
     jobs, _ = registry.store.find(Query(wanted))
     states, now = Showing(registry).of(jobs), registry.clock.now()
     looked = (needs(job, states.get(job.job_id), now, recent_sec=recent_sec) for job in jobs)
-    found = sorted((need for need in looked if need is not None), key=lambda need: need.place)
+    stuck = block_reasons(registry, services, jobs).stuck(jobs, now)
+    needed = [need for need in (*looked, *map(need_of, stuck)) if need is not None]
+    found = sorted(needed, key=lambda need: need.place)
     told = [_told(registry, need, panes) for need in found[:_IN_FULL]]
     return told + found[_IN_FULL:]
 
@@ -216,6 +241,8 @@ def _need(kind: NeedKind, job: Summary, words: str, since: float | str | None) -
 def _told(registry: Registry, need: Need, panes: Panes | None) -> Need:
     """With what its record, its events and its screen say; a job that has changed meanwhile is
     left as it was seen."""
+    if need.about:
+        return need
     with suppress(MamError, OSError):
         if need.can_be_answered and panes is not None:
             from mam_core.operations.asked import asked

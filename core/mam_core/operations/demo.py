@@ -22,13 +22,14 @@ from mam_core.demo.place import Place
 from mam_core.demo.script import Cue, cues
 from mam_core.demo.upkeep import Upkeep
 from mam_core.errors import MamError
-from mam_core.operations.listing import held_back, listing, query, shown_of
+from mam_core.operations.evidence import held_back
+from mam_core.operations.listing import listing, query, shown_of
 from mam_core.operations.on_duty import on_duty
 from mam_core.operations.register import register
 from mam_core.operations.starting import Tell
 from mam_core.own_python import own_python
 from mam_core.pace import paced
-from mam_core.records import Reason, Status
+from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.wiring import open_registry
 
@@ -90,13 +91,13 @@ def demo(jobs: int | None, tell: Tell) -> Iterator[Staged]:
 def seen(registry: Registry) -> list[Seen]:
     """Every job, by its registration, in words."""
     jobs = listing(registry, query()).jobs
-    held, shown = held_back(registry, jobs), shown_of(registry, jobs)
+    held, shown = held_back(registry, None, jobs), shown_of(registry, jobs)
     rows = []
     for job in jobs:
         words = str(job.status)
         if job.job_id in shown:
             words = str(shown[job.job_id].state)
-        elif held.holds(job) or job.reason is Reason.QUOTA:
+        elif job.job_id in held:
             words = "blocked"
         if job.reason is not None and job.status is not Status.COMPLETED:
             words += f" ({job.reason})"

@@ -10,7 +10,8 @@ import csv
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mam_core import codec
 from mam_core.clock import stamp
@@ -18,6 +19,9 @@ from mam_core.errors import InvalidField, JobNotFound, MamError, UnreadableRecor
 from mam_core.operations.record import record
 from mam_core.registry import Registry
 from mam_core.replay.entries import first_entry, with_line
+
+if TYPE_CHECKING:
+    from mam_core.operations.evidence import Services
 
 _Row = Mapping[str, Any]
 _Writer = TypeVar("_Writer")
@@ -38,12 +42,18 @@ class CannotExport(MamError):
     title = "Export"
 
 
-def export(registry: Registry, job_ids: Sequence[str], path: str) -> str:
+def export(
+    registry: Registry, job_ids: Sequence[str], path: str, services: Services | None = None
+) -> str:
     """Write these jobs, in this order, to a new file; its ending says how. What was done, in words.
 
     What can be read nowhere is left out and counted. An existing file is never written over.
+    `services` know who serves pending jobs, which pages tell.
     """
-    written = _writer(path, _WRITERS)
+    if services is not None and os.path.splitext(path)[1].lower() == ".md":
+        written: Callable[[Registry, Sequence[_Row]], bytes] = partial(_as_pages, services=services)
+    else:
+        written = _writer(path, _WRITERS)
     jobs, from_log = [], 0
     for job_id in job_ids:
         try:
@@ -136,12 +146,12 @@ def _rows_as_json(rows: Sequence[_Row]) -> bytes:
     return b"[\n" + lines + b"\n]\n" if rows else b"[]\n"
 
 
-def _as_pages(registry: Registry, jobs: Sequence[_Row]) -> bytes:
+def _as_pages(registry: Registry, jobs: Sequence[_Row], services: Services | None = None) -> bytes:
     from mam_core.operations.reports.job_markdown import report  # a table needs none of it
-    from mam_core.operations.why import Queues
+    from mam_core.operations.why import Reasons
 
-    queues = Queues(registry)
-    pages = [report(registry, str(job["job_id"]), queues) for job in jobs]
+    reasons = Reasons(registry, services)
+    pages = [report(registry, str(job["job_id"]), reasons) for job in jobs]
     return "\n---\n\n".join(pages).encode("utf-8", "replace")
 
 

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from mam_core.errors import RegistryMissing
 from mam_core.records import Status
 from mam_core.summaries import Summary, Unreadable
 
 if TYPE_CHECKING:
     from mam_core.agents.states import Shown
     from mam_core.registry import Registry
-    from mam_core.stores.base import Gate, Query
+    from mam_core.stores.base import Query
 
 #: How a running record is stored, by whichever tool; in a text the quotes would be escaped.
 _RUNS = re.compile(rb'"status"\s*:\s*"running"')
@@ -24,20 +23,6 @@ class Listing(NamedTuple):
 
     jobs: list[Summary]
     unreadable: list[Unreadable]
-
-
-class HeldBack(NamedTuple):
-    """What nobody can claim now, whoever asks: pauses that are in force, and full groups."""
-
-    everything: Gate | None = None
-    agents: frozenset[str] = frozenset()
-    groups: frozenset[str | None] = frozenset()
-
-    def holds(self, job: Summary) -> bool:
-        """Whether a pending job is to be shown as blocked."""
-        return job.status is Status.PENDING and (
-            self.everything is not None or job.agent in self.agents or job.group in self.groups
-        )
 
 
 def query(
@@ -58,33 +43,6 @@ def query(
 def listing(registry: Registry, which: Query) -> Listing:
     """Without a lock. A file that cannot be read fits no filter, so it is told with every one."""
     return Listing(*registry.store.find(which))
-
-
-def held_back(registry: Registry, jobs: Iterable[Summary]) -> HeldBack:
-    """What holds `jobs` back. One count a group with slots, whatever the number of jobs."""
-    # Here: the console's first frame shows what is held back, and asks nobody yet.
-    from mam_core.claims import is_closed, slots_of
-    from mam_core.stores.base import GateKind
-
-    try:
-        facts = registry.store.facts()
-    except RegistryMissing:
-        return HeldBack()
-    gates = facts.gates()
-    now = registry.clock.now()
-    closed = [gate for gate in gates.closed if is_closed(gate, now)]
-    waiting = {job.group for job in jobs if job.status is Status.PENDING and job.group is not None}
-    limits = {group: slots_of(group, gates, registry.slots) for group in waiting}
-    full = {
-        group
-        for group, limit in limits.items()
-        if limit is not None and facts.running_in(group) >= limit
-    }
-    return HeldBack(
-        next((gate for gate in closed if gate.kind is GateKind.ALL), None),
-        frozenset(gate.name for gate in closed if gate.kind is GateKind.AGENT),
-        frozenset(full | {gate.name for gate in closed if gate.kind is GateKind.GROUP}),
-    )
 
 
 def shown_of(registry: Registry, jobs: Iterable[Summary]) -> dict[str, Shown]:

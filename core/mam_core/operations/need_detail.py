@@ -46,6 +46,8 @@ def why_of(registry: Registry, needs: Iterable[Need]) -> dict[str, str]:
 
 
 def _why(registry: Registry, need: Need) -> str:
+    if need.about:
+        return ""  # its words say it of all of them
     job = registry.get(need.job_id)
     is_it = job.attempt == need.attempt and job.status is not Status.RUNNING
     return (job.detail or "")[:MOST_CHARS] if is_it else ""

@@ -28,7 +28,8 @@ class Needs:
         self._needs: dict[str, Need] = {}
         self._places: list[_Place] = []
         self._shown: dict[str, tuple[int, Shown]] = {}  #: of running jobs, with their attempt
-        self._aside: dict[str, Need] = {}
+        self._aside: dict[str, Need] = {}  #: by job, or by what several hang together
+        self._stuck: dict[str, Need] = {}  #: of jobs that nobody will claim, by the first of them
 
     def __len__(self) -> int:
         return len(self._places)
@@ -56,7 +57,7 @@ class Needs:
         for job in jobs:
             if job.status is Status.RUNNING and job.job_id in shown:
                 self._shown[job.job_id] = shown[job.job_id]
-            need = self._made(job, now, "")
+            need = self._made(job, now, "") or self._stuck_in(job)
             if need is not None:
                 self._needs[job.job_id] = need
         self._places = sorted(need.place for need in self._needs.values())
@@ -73,12 +74,33 @@ class Needs:
             self._shown.pop(job.job_id, None)
         elif shown is not None:
             self._shown[job.job_id] = (job.attempt, shown)
-        return self._set(job.job_id, self._made(job, now, detail))
+        return self._set(job.job_id, self._made(job, now, detail) or self._stuck_in(job))
+
+    def put_stuck(self, needs: Iterable[Need]) -> set[str]:
+        """Those of jobs that nobody will claim, all of them; the answer names what changed."""
+        found = list(needs)
+        there = {need.about for need in found}
+        gone = [name for name, aside in self._aside.items() if aside.about and name not in there]
+        for name in gone:
+            del self._aside[name]
+        was = self._stuck
+        self._stuck = {need.job_id: need for need in found if need.about not in self._aside}
+        changed = {name for name in was | self._stuck if was.get(name) != self._stuck.get(name)}
+        for name in changed:
+            known = self._needs.get(name)
+            if known is None or known.about:
+                self._set(name, self._stuck.get(name))
+        return changed
+
+    def _stuck_in(self, job: Summary) -> Need | None:
+        """While it still waits: whoever changed it looks again soon."""
+        return self._stuck.get(job.job_id) if job.status is Status.PENDING else None
 
     def remove(self, job_id: str) -> bool:
         """The record is gone."""
         self._shown.pop(job_id, None)
         self._aside.pop(job_id, None)
+        self._stuck.pop(job_id, None)
         return self._set(job_id, None)
 
     def read(self, job_id: str, asked: Sequence[Asked]) -> bool:
@@ -93,7 +115,8 @@ class Needs:
         need = self._needs.get(job_id)
         if need is None:
             return False
-        self._aside[job_id] = need
+        self._aside[need.about or job_id] = need
+        self._stuck.pop(job_id, None)
         return self._set(job_id, None)
 
     def forget_old(self, now: float) -> bool:
@@ -102,6 +125,7 @@ class Needs:
             need.job_id
             for need in self
             if need.job_id not in self._shown
+            and not need.about
             and need.since is not None
             and now - need.since > self._recent_sec
         ]

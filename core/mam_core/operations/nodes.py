@@ -29,6 +29,7 @@ __all__ = [
     "nodes",
     "overview",
     "undrain",
+    "workers",
 ]
 
 #: How long a broker may take to answer; the records are shown without it.
@@ -45,17 +46,19 @@ class Overview(NamedTuple):
 
 def nodes(registry: Registry, registry_path: str, config: Config) -> Overview:
     """One look, by a connection of its own."""
-    heard: list[Heard] = []
-    trouble = ""
+    heard, trouble = workers(registry, registry_path, config)
+    return Overview(overview(registry, heard), trouble)
+
+
+def workers(registry: Registry, registry_path: str, config: Config) -> tuple[list[Heard], str]:
+    """What is heard of every worker, and why none could be heard; empty when they could."""
     try:
         with Hearing(lambda: client_for(registry_path, config), registry.store.realm) as hearing:
             if hearing.settle(PATIENCE_SEC):
-                heard = hearing.workers()
-            else:
-                trouble = f"the broker does not answer: {_RECORDS}"
+                return hearing.workers(), ""
+            return [], f"the broker does not answer: {_RECORDS}"
     except (MamError, ImportError) as problem:  # a worker's host need not have a client
-        trouble = f"{problem}: {_RECORDS}"
-    return Overview(overview(registry, heard), trouble)
+        return [], f"{problem}: {_RECORDS}"
 
 
 class NodesNow(NamedTuple):

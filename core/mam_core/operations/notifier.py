@@ -29,6 +29,8 @@ _PHRASES = {
     NeedKind.VALIDATION: "failed its validation",
     NeedKind.BUDGET: "used up its budget",
     NeedKind.RETRIES: "failed",
+    NeedKind.STUCK: "cannot run",
+    NeedKind.UNSERVED: "is served by nobody",
     NeedKind.QUOTA: "waits for its agent's quota",
 }
 

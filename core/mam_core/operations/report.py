@@ -13,13 +13,14 @@ from typing import NamedTuple
 from mam_core.agents.states import moment
 from mam_core.clock import stamp
 from mam_core.errors import InvalidField, JobNotFound, MamError
+from mam_core.operations.evidence import Services
 from mam_core.operations.export import create
 from mam_core.operations.history import History, HistoryBusy
 from mam_core.operations.listing import listing, query
 from mam_core.operations.reports import html_page, job_markdown
 from mam_core.operations.reports.account import Account, account_of
 from mam_core.operations.reports.discretion import tell_of
-from mam_core.operations.why import Queues
+from mam_core.operations.why import Reasons
 from mam_core.records import Status
 from mam_core.registry import Registry
 
@@ -39,10 +40,15 @@ class _Page(NamedTuple):
 
 
 def report(
-    registry: Registry, path: str, job_ids: Sequence[str] = (), since_sec: float = DAY_SEC
+    registry: Registry,
+    path: str,
+    job_ids: Sequence[str] = (),
+    since_sec: float = DAY_SEC,
+    *,
+    services: Services | None = None,
 ) -> str:
     """Write a new file about these jobs, or about all that something happened to in so many
-    seconds; what was done, in words.
+    seconds; what was done, in words. `services` know who serves pending jobs.
 
     Raises `JobNotFound` for one that was named and is neither registered nor logged, and
     `CannotExport` for a file that is there already.
@@ -59,11 +65,11 @@ def report(
     if len(chosen) > MOST_JOBS:
         notes.append(f"These are {MOST_JOBS} of {len(chosen)} jobs: those that changed last.")
     lines = _FEW_LINES if len(chosen) > 1 else _MANY_LINES
-    queues = Queues(registry)
+    reasons = Reasons(registry, services)
     accounts = []
     for job_id in chosen[:MOST_JOBS]:
         try:
-            accounts.append(account_of(registry, job_id, lines, queues))
+            accounts.append(account_of(registry, job_id, lines, reasons))
         except MamError as problem:
             if named:
                 raise

@@ -14,9 +14,10 @@ from mam_core.errors import MamError
 from mam_core.nodes.asking import NoAnswer
 from mam_core.operations.answer import OpenQuestion, in_full
 from mam_core.operations.elsewhere import Elsewhere, Printed, is_elsewhere
+from mam_core.operations.evidence import Services
 from mam_core.operations.output import NoOutput, Place, attempts_with_output, read_output
 from mam_core.operations.panes import Panes, lines_of
-from mam_core.operations.why import Explanation, why
+from mam_core.operations.why import Explanation, Reasons, why
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.tmux.facts import PaneFact
@@ -73,10 +74,16 @@ def explained(
     *,
     panes: Callable[[], Sequence[PaneFact]] | None = None,
     with_history: bool = False,
+    services: Services | None = None,
 ) -> Explanation:
     """Records and history are the store's; what is seen of a running job is its own host's word."""
     told = why(
-        registry, job_id, registry_path=registry_path, panes=panes, with_history=with_history
+        registry,
+        job_id,
+        registry_path=registry_path,
+        panes=panes,
+        with_history=with_history,
+        reasons=Reasons(registry, services),
     )
     job = told.job
     if job.status is not Status.RUNNING or not is_elsewhere(registry, job):

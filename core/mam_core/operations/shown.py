@@ -22,7 +22,7 @@ from mam_core.agents.states import (
     near_limit,
     shown,
 )
-from mam_core.claims import Refusal
+from mam_core.board.why import Hold
 from mam_core.events.missed import posted
 from mam_core.operations.placing import Placing
 from mam_core.operations.running_records import RunningRecords
@@ -80,11 +80,11 @@ class Showing:
         self,
         job: Job,
         panes: Sequence[PaneFact] | None = None,
-        refusals: tuple[Refusal, ...] = (),
+        holds: tuple[Hold, ...] = (),
     ) -> Shown:
         """Of a record in any status."""
         if job.status is not Status.RUNNING:
-            return shown(job, self._registry.clock.now(), refusals=refusals)
+            return shown(job, self._registry.clock.now(), holds=holds)
         return self._shown(job, self._heard([job])[job.job_id], self._placing(panes))
 
     def misses_pane(self, job: Job, panes: Sequence[PaneFact]) -> bool:

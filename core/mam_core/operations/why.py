@@ -5,19 +5,23 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from mam_core.agents.judging import TWICE_SEC
-from mam_core.claims import Refusal
-from mam_core.operations.listing import held_back, listing
+from mam_core.board.why import BlockReasons, Help, Pair, Why, stamped
+from mam_core.claims import Rule
+from mam_core.errors import MamError
+from mam_core.operations.evidence import Services, gather
+from mam_core.operations.listing import listing
 from mam_core.operations.past import Change, past
 from mam_core.operations.retry import ending
 from mam_core.operations.shown import Showing, Shown, labels_of_sessions
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
-from mam_core.stores.base import Query
-from mam_core.summaries import claim_order
+from mam_core.stores.base import Query, Want
+from mam_core.summaries import Summary
 from mam_core.table import age
 from mam_core.tmux.facts import PaneFact, TmuxFailed
 from mam_core.work.caps import words
@@ -26,12 +30,15 @@ from mam_core.work.caps import words
 Panes = Callable[[], Sequence[PaneFact]]
 
 
+_RULES = tuple(Rule)
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Everything that keeps a pending job from being claimed, and the state of any other."""
 
     job: Job
-    refusals: tuple[Refusal, ...]
+    why: Why  #: of one that is pending; of any other it says nothing
     shown: Shown
     now: float
     ahead: int = 0  #: pending jobs of its label that are claimed before it
@@ -42,15 +49,13 @@ class Explanation:
 
     @property
     def sentences(self) -> list[str]:
+        return self.said(lambda _: "")
+
+    def said(self, key: Callable[[Help], str]) -> list[str]:
+        """`key` names the one that the operator of a console has for what helps."""
         job = self.job
         if job.status is Status.PENDING:
-            if self.refusals:
-                return [refusal.message for refusal in self.refusals]
-            taker = f"session with label {job.agent_session} that serves agent {job.agent}"
-            if not self.ahead:
-                return [f"the next {taker} will take it"]
-            before = "1 job stands" if self.ahead == 1 else f"{self.ahead} jobs stand"
-            return [f"{before} before it; after that, the next {taker} will take it"]
+            return self.why.sentences(key) or [self._in_line()]
         if job.status is Status.RUNNING and self.there:
             return [*self.there, f"{job.node} says so itself, where it runs"]
         if job.status is Status.RUNNING:
@@ -69,13 +74,24 @@ class Explanation:
         when = f" since {job.ended_at}" if job.ended_at else ""
         return [f"it is {ending(job)}{when}"]
 
-    def to_dict(self) -> dict[str, Any]:
+    def _in_line(self) -> str:
         job = self.job
+        place = "next in line"
+        if self.ahead:
+            place = f"{self.ahead:,} job{' is' if self.ahead == 1 else 's are'} ahead of it"
+        if self.why.served:
+            return f"queued: {place}; a worker of label {job.agent_session} will claim it"
+        who = f"a worker of label {job.agent_session} that serves agent {job.agent}"
+        return f"queued: {place}, for {who}"
+
+    def to_dict(self) -> dict[str, Any]:
+        job, why = self.job, self.why
+        in_order = sorted(why.holds, key=lambda hold: _RULES.index(hold.rule))
         told = {
             "job_id": job.job_id,
             "status": job.status,
-            "claimable": job.status is Status.PENDING and not self.refusals,
-            "refusals": [{"rule": rule, "message": message} for rule, message in self.refusals],
+            "claimable": job.status is Status.PENDING and not why.holds,
+            "refusals": [{"rule": hold.rule, "message": hold.words} for hold in in_order],
             "ahead": self.ahead,
             "lease_expired": self.lease_expired,
             "reason": job.reason,
@@ -83,30 +99,68 @@ class Explanation:
             "sentences": self.sentences,
             "shown": self.shown.to_dict(self.now),
             "seen_by": job.node if self.there else None,
+            "holds": [hold.to_dict() for hold in why.holds],
+            "since": stamped(why.since),
+            "until": stamped(why.until),
+            "can_run": why.can_run,
+            "served": why.served,
+            "help": [help._asdict() for help in why.help],
         }
         if self.history is not None:
             told["history"] = [change.to_dict() for change in self.history]
         return told
 
 
-class Queues:
-    """Who is claimed before whom; each label's line is looked at once, for all who ask."""
+class Reasons:
+    """The answers for pending jobs, for whoever asks about one or about many."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, services: Services | None = None) -> None:
+        """Without `services` nobody knows who serves a job."""
         self._registry = registry
-        self._lines: dict[str, list[tuple[int, int, str]]] = {}
+        self._services = services
+        self._known: dict[str, Summary | None] = {}
+        self._blocks = BlockReasons(self._look_up)
+        self._pairs: set[Pair] = set()
+        self._groups: set[str] = set()
+        self._lines: dict[str, list[tuple[int, int, str]] | None] = {}
 
-    def ahead(self, job: Job) -> int:
-        """How many come first: of a higher priority, or as urgent and older."""
-        line = self._lines.get(job.agent_session)
+    def why(self, job: Summary) -> Why:
+        pair, group = (job.agent_session, job.agent), job.group
+        if self._blocks.evidence is None or pair not in self._pairs or group not in self._groups:
+            self._pairs.add(pair)
+            self._groups |= {group} if group is not None else set()
+            registry, services = self._registry, self._services
+            self._blocks.gather(gather(registry, services, self._pairs, self._groups))
+        return self._blocks.why(job, self._registry.clock.now())
+
+    def ahead(self, job: Summary) -> int:
+        """How many are claimed first: of a higher priority, or as urgent and older."""
+        label, registry = job.agent_session, self._registry
+        if label not in self._lines:  # the first of a label is counted, for others all are sorted
+            self._lines[label] = None
+            want = Want(label, None, registry.clock.now(), registry.slots)
+            return registry.store.ahead(want, job)
+        line = self._lines[label]
         if line is None:
-            line = self._lines[job.agent_session] = self._line(job.agent_session)
-        return bisect_left(line, (-job.priority, claim_order(job), job.job_id))
+            line = self._lines[label] = self._line(label)
+        return bisect_left(line, (-job.priority, job.order, job.job_id))
 
     def _line(self, label: str) -> list[tuple[int, int, str]]:
-        jobs, _ = listing(self._registry, Query(frozenset({Status.PENDING}), agent_session=label))
-        held = held_back(self._registry, jobs)
-        return sorted((-it.priority, it.order, it.job_id) for it in jobs if not held.holds(it))
+        registry = self._registry
+        jobs, _ = listing(registry, Query(frozenset({Status.PENDING}), agent_session=label))
+        self._known.update((job.job_id, job) for job in jobs)
+        blocks = BlockReasons(self._look_up)
+        blocks.gather(gather(registry, None, (), {job.group for job in jobs if job.group}))
+        now = registry.clock.now()
+        free = (job for job in jobs if not blocks.is_held(job, now))
+        return sorted((-job.priority, job.order, job.job_id) for job in free)
+
+    def _look_up(self, job_id: str) -> Summary | None:
+        if job_id not in self._known:
+            self._known[job_id] = None
+            with suppress(MamError):
+                self._known[job_id] = Summary.of(self._registry.get(job_id))
+        return self._known[job_id]
 
 
 def why(
@@ -116,15 +170,17 @@ def why(
     registry_path: str | None = None,
     panes: Panes | None = None,
     with_history: bool = False,
-    queues: Queues | None = None,
+    reasons: Reasons | None = None,
 ) -> Explanation:
     """With `registry_path` and `panes`, tmux is asked for a pane that should be there.
 
-    `queues` is for whoever asks about many.
+    `reasons` know who serves the job; whoever asks about many keeps them.
     """
-    job = registry.get(job_id)
-    queues = queues or Queues(registry)
-    refusals = tuple(registry.refusals(job_id)) if job.status is Status.PENDING else ()
+    job, found, ahead = registry.get(job_id), Why(), 0
+    if job.status is Status.PENDING:
+        reasons, summary = reasons or Reasons(registry), Summary.of(job)
+        found = reasons.why(summary)
+        ahead = 0 if found.holds else reasons.ahead(summary)
     labels: frozenset[str] = frozenset()
     if registry_path is not None and job.status is Status.RUNNING:
         labels = labels_of_sessions(registry_path, registry.node)
@@ -137,10 +193,10 @@ def why(
             trouble = problem.message
     return Explanation(
         job,
-        refusals,
-        shown or showing.one(job, refusals=refusals),
+        found,
+        shown or showing.one(job, holds=found.holds),
         registry.clock.now(),
-        ahead=0 if job.status is not Status.PENDING or refusals else queues.ahead(job),
+        ahead=ahead,
         lease_expired=job.lease is not None and registry.lease_expired(job.lease),
         trouble=trouble,
         history=tuple(past(registry, job_id)) if with_history else None,

@@ -328,6 +328,9 @@ class Store(Protocol):
     def names(self, kind: NameKind) -> list[str]:
         """Every one that some job names: for whoever looks for the nearest."""
 
+    def ahead(self, want: Want, job: Summary) -> int:
+        """How many jobs a claim by `want` would take before this one. Without a lock."""
+
     def unreadable(self) -> list[Unreadable]:
         """The files that are named like records and are none."""
 

@@ -27,7 +27,7 @@ from mam_core.errors import (
 )
 from mam_core.locations import realm_of
 from mam_core.records import Job
-from mam_core.stores.base import NameKind, Paper, Progress, Query
+from mam_core.stores.base import NameKind, Paper, Progress, Query, Want
 from mam_core.stores.catalogue import (
     Answers,
     Catalogue,
@@ -132,6 +132,12 @@ class FilesStore:
             return self._look(self._open()).names(kind)
         except RegistryMissing:
             return []
+
+    def ahead(self, want: Want, job: Summary) -> int:
+        try:
+            return self._look(self._open()).ahead(want, job, self.facts())
+        except RegistryMissing:
+            return 0
 
     def unreadable(self) -> list[Unreadable]:
         try:

@@ -45,6 +45,9 @@ _CANDIDATES = f"""
         AND (parents = '' OR NOT EXISTS (
             SELECT 1 FROM parents LEFT JOIN jobs AS above ON above.job_id = parent
             WHERE child = jobs.job_id AND (above.status IS NULL OR above.status <> 'completed')))"""
+_BEFORE = (
+    """ AND (priority > ? OR (priority = ? AND ("order" < ? OR ("order" = ? AND job_id < ?))))"""
+)
 _IN_CLAIM_ORDER = ' ORDER BY priority DESC, "order", job_id LIMIT ?'
 
 _Given = ParamSpec("_Given")
@@ -125,7 +128,8 @@ class IndexAnswers:
 
     @_or_scan
     def next_claimable(self, want: Want, facts: Facts) -> Job | None:
-        sql, values = self._claim_query(want, facts)
+        sql, values = self._candidates(want, facts)
+        sql += _IN_CLAIM_ORDER
         passed_over: set[str] = set()
         page = 1  # mostly the first row is the one; where files disagree, ever more are asked for
         while True:
@@ -143,6 +147,13 @@ class IndexAnswers:
                 if len(rows) < page:
                     return None
                 page *= 4
+
+    @_or_scan
+    def ahead(self, want: Want, job: Summary, facts: Facts) -> int:
+        sql, values = self._candidates(want, facts)
+        turn = job.priority, job.priority, job.order, job.order, job.job_id
+        found = self._db.execute(f"SELECT count(*) FROM ({sql}{_BEFORE})", (*values, *turn))
+        return int(found.fetchone()[0])
 
     def status_of(self, job_id: str) -> Status | None:
         job = self._read(job_id)
@@ -253,8 +264,8 @@ class IndexAnswers:
         job = self._read(summary.job_id)
         return job is not None and query.matches(job)
 
-    def _claim_query(self, want: Want, facts: Facts) -> tuple[str, tuple[Any, ...]]:
-        """The first candidate that no rule of `claims` holds back, as far as the index can tell."""
+    def _candidates(self, want: Want, facts: Facts) -> tuple[str, tuple[Any, ...]]:
+        """Those that no rule of `claims` holds back, as far as the index can tell."""
         conditions = [_CANDIDATES]
         values: list[Any] = [encodable(want.agent_session), want.now]
         gates = facts.gates()
@@ -278,7 +289,7 @@ class IndexAnswers:
             marks = ", ".join("?" * len(groups))
             conditions.append(f'("group" IS NULL OR "group" NOT IN ({marks}))')
             values += map(encodable, groups)
-        return " AND ".join(conditions) + _IN_CLAIM_ORDER, tuple(values)
+        return " AND ".join(conditions), tuple(values)
 
 
 _STATUSES = {status.value: status for status in Status}

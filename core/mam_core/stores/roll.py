@@ -39,8 +39,12 @@ class Roll:
             for job in self.jobs.values()
             if job.status is Status.PENDING and job.agent_session == want.agent_session
         ]
-        waiting.sort(key=lambda job: (-job.priority, claim_order(job), job.job_id))
+        waiting.sort(key=_turn)
         return next((job for job in waiting if may_claim(job, want, facts)), None)
+
+    def ahead(self, want: Want, job: Summary, facts: Facts) -> int:
+        turn = (-job.priority, job.order, job.job_id)
+        return sum(_turn(it) < turn and may_claim(it, want, facts) for it in self.jobs.values())
 
     def status_of(self, job_id: str) -> Status | None:
         job = self.jobs.get(job_id)
@@ -78,3 +82,8 @@ class Roll:
 
     def _first(self, test: Callable[[Job], bool]) -> str | None:
         return next((j.job_id for j in self.in_order() if j.is_live and test(j)), None)
+
+
+def _turn(job: Job) -> tuple[int, int, str]:
+    """Whose turn it is: the most urgent, and of those the oldest."""
+    return -job.priority, claim_order(job), job.job_id

@@ -34,6 +34,8 @@ _CANDIDATES = """
             WHERE child = jobs.job_id AND (above.status IS NULL OR above.status <> 'completed')))"""
 #: How many is part of the text: a planner that does not know it plans anew for every claim.
 _IN_CLAIM_ORDER = ' ORDER BY priority DESC, "order", job_id LIMIT {page}'
+_BEFORE = """ AND (priority > :priority OR (priority = :priority
+        AND ("order" < :turn OR ("order" = :turn AND job_id < :job_id))))"""
 #: Who else claims at this moment has locked its candidate; ours is the next one.
 _FOR_CLAIM = {Dialect.SQLITE: "", Dialect.POSTGRES: " FOR UPDATE OF jobs SKIP LOCKED"}
 
@@ -249,7 +251,8 @@ def next_claimable(change: Change, want: Want, facts: TalkFacts, dialect: Dialec
     # other, and none counts what the other is about to change.
     change.hold([f"group {group}" for group in limited])
     full = [group for group in limited if _is_full(group, gates, want, facts)]
-    sql, values = _candidates(want, gates, dialect, full)
+    sql, values = _candidates(want, gates, full)
+    sql += _IN_CLAIM_ORDER + _FOR_CLAIM[dialect]
     passed_over: set[str] = set()
     page = 1
     while True:
@@ -268,8 +271,19 @@ def next_claimable(change: Change, want: Want, facts: TalkFacts, dialect: Dialec
 
 def first_candidate(want: Want, dialect: Dialect) -> tuple[str, dict[str, Any]]:
     """As if nothing were held back: id, body, and what is."""
-    sql, values = _candidates(want, Gates(), dialect)
-    return sql.format(page=1), values
+    sql, values = _candidates(want, Gates())
+    return (sql + _IN_CLAIM_ORDER + _FOR_CLAIM[dialect]).format(page=1), values
+
+
+def ahead(talk: Talk, want: Want, job: Summary) -> int:
+    """How many come first, as far as the columns can tell."""
+    facts = TalkFacts(talk)
+    gates = facts.gates()
+    full = [group for group in {*want.slots, *gates.slots} if _is_full(group, gates, want, facts)]
+    sql, values = _candidates(want, gates, full)
+    turn = {"priority": job.priority, "turn": job.order, "job_id": job.job_id}
+    rows = talk.ask_for(f"SELECT count(*) FROM ({sql}{_BEFORE}) AS before", values | turn)
+    return int(rows[0][0])
 
 
 def _is_full(group: str, gates: Gates, want: Want, facts: Facts) -> bool:
@@ -277,9 +291,7 @@ def _is_full(group: str, gates: Gates, want: Want, facts: Facts) -> bool:
     return limit is not None and facts.running_in(group) >= limit
 
 
-def _candidates(
-    want: Want, gates: Gates, dialect: Dialect, full: Sequence[str] = ()
-) -> tuple[str, dict[str, Any]]:
+def _candidates(want: Want, gates: Gates, full: Sequence[str] = ()) -> tuple[str, dict[str, Any]]:
     """Pending jobs that no rule of `claims` holds back, as far as the columns can tell."""
     conditions = [_CANDIDATES]
     values: dict[str, Any] = {"label": storable(want.agent_session), "now": want.now}
@@ -294,4 +306,4 @@ def _candidates(
     if groups := [*full, *(gate.name for gate in shut if gate.kind is GateKind.GROUP)]:
         held_back = named("g", groups, values)
         conditions.append(f'("group" IS NULL OR "group" NOT IN ({held_back}))')
-    return " AND ".join(conditions) + _IN_CLAIM_ORDER + _FOR_CLAIM[dialect], values
+    return " AND ".join(conditions), values

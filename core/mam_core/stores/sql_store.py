@@ -114,6 +114,11 @@ class SqlStore:
             return sql_answers.names(talk, kind)
         return []
 
+    def ahead(self, want: Want, job: Summary) -> int:
+        with suppress(RegistryMissing), self.database.reading() as talk:
+            return sql_answers.ahead(talk, want, job)
+        return 0
+
     def unreadable(self) -> list[Unreadable]:
         with suppress(RegistryMissing), self.database.reading() as talk:
             return [Unreadable(*row) for row in talk.ask("unreadable")]

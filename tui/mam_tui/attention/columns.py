@@ -23,6 +23,8 @@ NEED_FACES: Mapping[NeedKind, Face] = {
             (NeedKind.VALIDATION, "✖", "x", "error"),
             (NeedKind.BUDGET, "$", "$", "warning"),
             (NeedKind.RETRIES, "✖", "x", "error"),
+            (NeedKind.STUCK, "⊘", "#", "warning"),
+            (NeedKind.UNSERVED, "○", "-", "warning"),
             (NeedKind.QUOTA, "◌", "~", "idle"),
         )
     )

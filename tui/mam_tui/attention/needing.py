@@ -7,6 +7,7 @@ after the first jobs are on the screen: reading its modules would hold them up.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
 #: Between two looks for those that only time takes away.
 _OLD_SEC = 60.0
+#: Between two looks for jobs that nobody will claim: at least this, and many times what one took.
+_PACE_SEC = 0.5
+_SHARE = 30
+#: After so long without a change one more look, for time alone.
+_AGAIN_SEC = 5.0
 
 
 class Needing:
@@ -33,6 +39,8 @@ class Needing:
         self._needs: Needs | None = None
         self._shown: dict[str, Shown] = {}  #: told before the list began
         self._looked_at = 0.0
+        self._stuck_at = 0.0  #: when to look for them again, by a clock that does not jump
+        self._stuck_in = -1  #: the board's version that was looked at
 
     @property
     def has_begun(self) -> bool:
@@ -102,6 +110,25 @@ class Needing:
                 needs.put(summary, now)
         gone = before - {need.job_id for need in needs}
         return self._changed(gone) if gone else None
+
+    def look(self) -> Folded | None:
+        """For jobs that nobody will ever claim: when something changed, and where nobody serves
+        now and then, since such a job needs a person only after a while. None: no other."""
+        needs, board, now = self._needs, self._board, time.monotonic()
+        if needs is None or now < self._stuck_at:
+            return None
+        if board.version == self._stuck_in and now < self._stuck_at + _AGAIN_SEC:
+            return None
+        from mam_core.operations.attention import need_of
+
+        rows = board.rows.values()
+        jobs = (row.summary for row in rows if row.summary is not None)
+        stuck = board.reasons.stuck(jobs, self._clock())
+        self._stuck_in = board.version
+        over = time.monotonic()
+        self._stuck_at = over + max(_PACE_SEC, _SHARE * (over - now))
+        changed = needs.put_stuck(map(need_of, stuck))
+        return self._changed(changed) if changed else None
 
     # -- what it says --------------------------------------------------------------------------
 

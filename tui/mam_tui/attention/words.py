@@ -10,6 +10,7 @@ from mam_core.operations.need_detail import NeedDetail
 from mam_core.safe_text import safe_json
 from mam_tui.actions import ACTIONS, key_of
 from mam_tui.desk import Desk
+from mam_tui.hints import help_key
 from mam_tui.widgets.detail.spans import EMPTY, Paragraph, Plain, Span, line_of, plain_lines, said
 from mam_tui.widgets.key_bar import key_name
 
@@ -25,6 +26,8 @@ _NEXT = {
     NeedKind.VALIDATION: "{retry} tries it again, {look} shows what it left behind",
     NeedKind.BUDGET: "{retry} tries it again with a fresh budget, {look} shows what it used",
     NeedKind.RETRIES: "{retry} tries it again, {look} shows why it failed",
+    NeedKind.STUCK: "{look} opens the first of them, {cancel} cancels it",
+    NeedKind.UNSERVED: "{look} opens the first of them, {cancel} cancels it",
     NeedKind.QUOTA: "it goes on by itself; {cancel} cancels it",
 }
 
@@ -37,7 +40,8 @@ def paragraphs(need: Need, detail: NeedDetail | None, desk: Desk) -> list[Paragr
         found = list(_text(words, "title"))
         if detail is None:
             found.append(said(("reading …", "muted")))
-    return [*found, EMPTY, said((_next(need, desk), "muted"))]
+    helps = [Paragraph(line_of(help.sentence(help_key(desk, help))), 2) for help in need.help]
+    return [*found, *([EMPTY] if helps else []), *helps, EMPTY, said((_next(need, desk), "muted"))]
 
 
 def _questions(questions: tuple[Asked, ...]) -> Iterator[Paragraph]:

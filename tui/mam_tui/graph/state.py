@@ -4,6 +4,7 @@ what the operator folded or filtered away. No Textual in here."""
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 from mam_core.summaries import Summary
 from mam_tui.desk import Desk
@@ -11,6 +12,7 @@ from mam_tui.filters import Filter
 from mam_tui.graph.lines import Drawing, Folds, GraphLine, Kind, lines_of
 from mam_tui.graph.reading import Question, Read, nothing_yet
 from mam_tui.graph.text import Facts
+from mam_tui.hints import help_key
 
 
 class GraphState:
@@ -36,7 +38,9 @@ class GraphState:
     def facts(self) -> Facts:
         """As of now."""
         made, desk = self.read, self._desk
-        return Facts(desk.board.rows, made.drawing.graph, made.blocking, made.served, desk.now())
+        return Facts(
+            desk.board.rows, made.drawing.graph, made.reasons, desk.now(), partial(help_key, desk)
+        )
 
     # -- making it, and what changes -----------------------------------------------------------
 
@@ -45,7 +49,8 @@ class GraphState:
         self._since = set()
         rows = self._desk.board.rows.values()
         jobs = [row.summary for row in rows if row.summary is not None]
-        return Question(jobs, self.folded_groups, self._desk.now())
+        reasons = self._desk.live.reasons if self._desk.past is None else None
+        return Question(jobs, self.folded_groups, self._desk.now(), reasons)
 
     def take(self, made: Read) -> bool:
         """The thread's answer; whether it is old already."""
@@ -60,12 +65,10 @@ class GraphState:
         if self._since is not None:
             self._since.add(job_id)
         row, before = self._desk.board.rows.get(job_id), self._known.get(job_id)
-        now, blocking = row.summary if row is not None else None, self.read.blocking
+        now = row.summary if row is not None else None
         if now is None:
-            blocking.remove(job_id)
             self._known.pop(job_id, None)
             return before is not None
-        blocking.put(now)
         self._known[job_id] = now
         if before is not None and _of_the_graph(before) == _of_the_graph(now):
             return False
@@ -74,7 +77,7 @@ class GraphState:
             return True
         if now.group is not None and now.group in drawn.held_groups:
             return True  # it may have made room for another
-        return bool(blocking.of(now, self._desk.now(), self.read.served))
+        return self.read.reasons.is_held(now, self._desk.now())
 
     # -- what is seen --------------------------------------------------------------------------
 

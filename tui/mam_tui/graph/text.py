@@ -5,21 +5,19 @@ Made for the lines that are seen, and only for them; foreign text leaves here ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from mam_core.operations.blocking import Blocking, Refusal, Rule, Served
+from mam_core.board.why import BlockReasons, Help, Why
 from mam_core.operations.graph import Graph, Node
 from mam_core.records import Status
 from mam_core.safe_text import ELLIPSIS, clip, one_line
 from mam_core.summaries import Summary
 from mam_tui.faces import FACES, Face
 from mam_tui.graph.lines import ENDS, IS_OVER, LEADS_ON, PASSES, GraphLine, Kind
-from mam_tui.moments import day_and_time
 from mam_tui.rows import Row
 
 GONE = Face("gone", "∅", "!", "warning", 15)
-_OF_PARENTS = (Rule.PARENT_FAILED, Rule.PARENT_GONE, Rule.PARENT_UNFINISHED)
 #: So many of several ids are named on a line.
 _NAMED = 3
 _NAMED_IN_FULL = 8
@@ -38,9 +36,9 @@ class Facts(NamedTuple):
 
     rows: Mapping[str, Row]
     graph: Graph
-    blocking: Blocking
-    served: Served
+    reasons: BlockReasons
     now: float
+    key: Callable[[Help], str] = lambda _: ""  #: the operator's, for what helps
 
     def summary(self, job_id: str) -> Summary | None:
         row = self.rows.get(job_id)
@@ -50,14 +48,18 @@ class Facts(NamedTuple):
         """The state that its line says."""
         if (row := self.rows.get(job_id)) is None:
             return "" if job_id in self.graph.nodes and not self._is_gone(job_id) else GONE.word
-        return FACES["blocked"].word if self.refusals(job_id) else row.word
+        return FACES["blocked"].word if self.why(job_id).holds else row.word
+
+    def status(self, job_id: str) -> Status | None:
+        summary = self.summary(job_id)
+        return summary.status if summary is not None else None
 
     def _is_gone(self, job_id: str) -> bool:
         return self.graph.nodes[job_id].is_gone
 
-    def refusals(self, job_id: str) -> tuple[Refusal, ...]:
+    def why(self, job_id: str) -> Why:
         summary = self.summary(job_id)
-        return () if summary is None else self.blocking.of(summary, self.now, self.served)
+        return Why() if summary is None else self.reasons.why(summary, self.now)
 
 
 class Cells(NamedTuple):
@@ -92,16 +94,15 @@ def cells_of(line: GraphLine, facts: Facts, room: int, step: int, *, ascii_only:
     if summary is None:
         trouble = one_line(row.trouble[:_MOST_CHARS])
         return Cells(line, row.face, tree, words=trouble, job_id=line.name)
-    refused = facts.refusals(line.name)
-    why = why_words(summary, refused, facts)
+    why = facts.why(line.name)
     said = [
-        why,
-        others(_not_open(line.others, facts) if why else line.others),
+        one_line(why.short),
+        others(_not_open(line.others, facts) if why.holds else line.others),
         one_line(summary.head[:_MOST_CHARS]),
     ]
     return Cells(
         line,
-        FACES["blocked"] if refused else row.face,
+        FACES["blocked"] if why.holds else row.face,
         tree,
         one_line(summary.agent),
         one_line(summary.group or ""),
@@ -151,19 +152,6 @@ def others(names: tuple[str, ...]) -> str:
     return f"+{len(names)}: {_few(names, ' ')}" if names else ""
 
 
-def why_words(summary: Summary, refused: tuple[Refusal, ...], facts: Facts) -> str:
-    """By what it is held back, short; empty: by nothing."""
-    parts = []
-    if any(one.rule in _OF_PARENTS for one in refused):
-        parts.append(f"after {_few(_open_parents(summary, facts), ', ')}")
-    for one in refused:
-        if one.rule is Rule.NOT_YET:
-            parts.append(_not_before(summary))
-        elif one.rule not in _OF_PARENTS:
-            parts.append(one_line(one.message))
-    return "; ".join(parts)
-
-
 def full_words(cells: Cells, facts: Facts) -> str:
     """All that there is to say of a line, a paragraph each."""
     line, name = cells.line, one_line(cells.line.name)
@@ -177,8 +165,8 @@ def full_words(cells: Cells, facts: Facts) -> str:
         session = one_line(f"{summary.agent}  {summary.agent_session}  {group}")
         word = cells.face.word if cells.face is not None else ""
         said.append(f"{name}  {word}  {session}")
-        refused = facts.refusals(cells.job_id)[:_NAMED_IN_FULL]
-        said.extend(one_line(one.message) for one in refused)
+        words = facts.why(cells.job_id).sentences(facts.key)
+        said.extend(map(one_line, words[:_NAMED_IN_FULL]))
     if node is not None and node.parents:
         said.append(f"after   {_few(_with_states(node.parents, facts), ', ', _NAMED_IN_FULL)}")
     if node is not None and node.children:
@@ -193,28 +181,9 @@ def _with_states(names: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
     return (*words, *names[_NAMED_IN_FULL:])
 
 
-def _open_parents(summary: Summary, facts: Facts) -> tuple[str, ...]:
-    """Those that are not completed, who will never be first; the named ones with their states."""
-    found = []
-    for parent in summary.parents.split():
-        status = facts.blocking.status_of(parent)
-        if status is not Status.COMPLETED:
-            found.append((status is not None and status.is_live, parent))
-    found.sort(key=lambda one: one[0])
-    names = [parent for _, parent in found]
-    return (*(f"{one} {facts.word(one)}" for one in names[:_NAMED]), *names[_NAMED:])
-
-
 def _not_open(names: tuple[str, ...], facts: Facts) -> tuple[str, ...]:
     """The others are named by what they hold back."""
-    return tuple(one for one in names if facts.blocking.status_of(one) is Status.COMPLETED)
-
-
-def _not_before(summary: Summary) -> str:
-    at = summary.not_before
-    if at is None or at == float("inf"):
-        return "not before an unreadable moment"
-    return f"not before {day_and_time(at)[:16]}"
+    return tuple(one for one in names if facts.status(one) is Status.COMPLETED)
 
 
 def _few(names: tuple[str, ...], between: str, most: int = _NAMED) -> str:

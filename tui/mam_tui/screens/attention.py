@@ -230,7 +230,7 @@ class AttentionScreen(View):
         return self._against(name, need)
 
     def _against(self, name: str, need: Need) -> str | None:
-        row = self.desk.live.rows.get(need.job_id)
+        row = self.desk.live.rows.get(_retried(need) if name == "retry" else need.job_id)
         status = row.summary.status if row is not None and row.summary is not None else None
         if name == "answer":
             return None if need.can_be_answered else "it asks nothing"
@@ -294,7 +294,7 @@ class AttentionScreen(View):
         self.console.jobs.cancel([self._need.job_id])
 
     def _do_retry(self) -> None:
-        self.console.jobs.retry([self._need.job_id])
+        self.console.jobs.retry([_retried(self._need)])
 
     def _do_copy(self) -> None:
         self.console.jobs.copy([self._need.job_id])
@@ -316,3 +316,9 @@ class AttentionScreen(View):
             self.table.focus()
         else:
             self.dismiss()
+
+
+def _retried(need: Need) -> str:
+    """The job that is tried again: of jobs that come after one that failed, that one."""
+    found = (help.job_id for help in need.help if help.action == "retry")
+    return next(found, need.job_id)

@@ -126,8 +126,8 @@ class BoardScreen(TableActs):
             moved |= effect is Effect.MOVED
             if effect is Effect.LINE:
                 lines.add(job_id)
-        if folded.held is not None:
-            board.hold(folded.held)
+        if folded.evidence is not None:
+            board.gather(folded.evidence)
             moved = True
         if moved:
             table.moved()
@@ -137,6 +137,12 @@ class BoardScreen(TableActs):
         self.panel.take(folded)
         if (opened := self._open_job) is not None:
             opened.take(folded)
+
+    def wake(self) -> None:
+        """Time has passed: it may have been all that some job waited for."""
+        if self.desk.live.wake(self.desk.clock()):
+            self.table.moved()
+            self.settle()
 
     def _read_needs(self) -> None:
         """On a thread: modules that no first picture needs."""

@@ -73,7 +73,6 @@ class GraphScreen(GraphMaking):
         total = count + len(drawn.held)
         self.query_one(StatusBar).standing = standing._replace(
             view=f"graph {count:,}" if self.times_made else "graph, being made …",
-            link=standing.link or self.state.read.trouble,
             filter=self.state.filter.text,
             marked=0,
             shown=total if table.fitting is None else len(table.fitting),

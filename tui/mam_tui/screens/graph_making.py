@@ -119,7 +119,7 @@ class GraphMaking(View):
 
     def _work(self, asked: Question) -> None:
         """On a thread."""
-        made = read(self.desk, asked)
+        made = read(asked)
         with suppress(RuntimeError):  # the console has just been left
             self.post_message(self.Made(made))
 
@@ -148,7 +148,7 @@ class GraphMaking(View):
 
     def take(self, folded: Folded) -> None:
         matters = [self.state.tell(job_id) for job_id in folded.records]
-        if any(matters) or folded.loaded is not None or folded.held is not None:
+        if any(matters) or folded.loaded is not None or folded.evidence is not None:
             self._ask()
         self.table.freshen()
         self.settle()

@@ -82,7 +82,13 @@ class JobActs:
 
         def named(path: str) -> None:
             words = ["export", *chosen, "--output", path]
-            run(self._console, words, lambda registry: export(registry, chosen, path))
+            run(
+                self._console,
+                words,
+                lambda registry: export(
+                    registry, chosen, path, self._console.desk.services(registry)
+                ),
+            )
 
         count = "1 job" if len(chosen) == 1 else f"{len(chosen)} jobs"
         what = chosen[0] if len(chosen) == 1 else "jobs"
@@ -95,7 +101,13 @@ class JobActs:
 
         def named(path: str) -> None:
             words = ["report", *chosen, "--output", path]
-            run(self._console, words, lambda registry: report(registry, path, chosen))
+            run(
+                self._console,
+                words,
+                lambda registry: report(
+                    registry, path, chosen, services=self._console.desk.services(registry)
+                ),
+            )
 
         if path:
             named(path)

@@ -23,6 +23,8 @@ class RowThen(Row):
     def __init__(self, past: Past, job_id: str, stand: Stand, word: int) -> None:
         self.job_id = job_id
         self.key = None
+        self.held = False
+        self.reasons = None
         self.trouble = ""
         self._past = past
         self.stood(stand, word)

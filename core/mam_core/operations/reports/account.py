@@ -18,7 +18,7 @@ from mam_core.operations.bars import Bar, BarReader
 from mam_core.operations.output import attempts_with_output, read_output, without_escapes
 from mam_core.operations.record import record
 from mam_core.operations.timeline import Timeline, timeline
-from mam_core.operations.why import Queues, why
+from mam_core.operations.why import Reasons, why
 from mam_core.records import Job, check_job_id
 from mam_core.registry import Registry
 from mam_core.replay.entries import Act, act_of, first_entry, with_line
@@ -74,7 +74,7 @@ class Account(NamedTuple):
 
 
 def account_of(
-    registry: Registry, job_id: str, output_lines: int = 100, queues: Queues | None = None
+    registry: Registry, job_id: str, output_lines: int = 100, reasons: Reasons | None = None
 ) -> Account:
     """Raises `JobNotFound` for a job that is neither registered nor logged."""
     told = timeline(registry, check_job_id(job_id))
@@ -92,17 +92,17 @@ def account_of(
         values,
         told,
         bars,
-        _sentences(registry, told, queues),
+        _sentences(registry, told, reasons),
         _artifacts(registry, told),
         _deeds(registry, job_id),
         _printed(registry, job_id, output_lines),
     )
 
 
-def _sentences(registry: Registry, told: Timeline, queues: Queues | None) -> tuple[str, ...]:
+def _sentences(registry: Registry, told: Timeline, reasons: Reasons | None) -> tuple[str, ...]:
     if told.status is not None:
         with suppress(JobNotFound):
-            return tuple(why(registry, told.job_id, queues=queues).sentences)
+            return tuple(why(registry, told.job_id, reasons=reasons).sentences)
     return ()
 
 

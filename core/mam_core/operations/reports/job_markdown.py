@@ -15,7 +15,7 @@ from mam_core.operations.markdown import block, code
 from mam_core.operations.moments import Moment
 from mam_core.operations.reports.account import Account, Deed, account_of
 from mam_core.operations.timeline import Chapter, Timeline
-from mam_core.operations.why import Queues
+from mam_core.operations.why import Reasons
 from mam_core.records import DEFAULTS
 from mam_core.redaction import without_secrets
 from mam_core.registry import Registry
@@ -28,9 +28,9 @@ _CONTRACT = (
 )
 
 
-def report(registry: Registry, job_id: str, queues: Queues | None = None) -> str:
+def report(registry: Registry, job_id: str, reasons: Reasons | None = None) -> str:
     """Raises `JobNotFound` for a job that is neither registered nor logged."""
-    return page_of(account_of(registry, job_id, queues=queues), registry.clock.now())
+    return page_of(account_of(registry, job_id, reasons=reasons), registry.clock.now())
 
 
 def page_of(account: Account, now: float) -> str:

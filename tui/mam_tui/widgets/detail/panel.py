@@ -19,6 +19,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from mam_core.events.feed import EventHeard
+from mam_core.records import Status
 from mam_core.summaries import Summary
 from mam_tui.desk import Desk
 from mam_tui.folding import Folded
@@ -164,6 +165,10 @@ class DetailPanel(Vertical):
         else:
             self.hear(folded.heard)
         told = self.job_id in folded.records or self.job_id in folded.news
+        if self._summary is not None and self._summary.status is Status.PENDING:
+            # Why it waits may be another, too.
+            told |= folded.evidence is not None
+            told |= any(one in folded.records for one in self._summary.parents.split())
         if self.job_id is not None and (told or folded.loaded is not None):
             self.changed()
 

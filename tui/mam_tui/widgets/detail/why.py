@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from mam_core.operations.seen import explained
 from mam_core.operations.why import Explanation
 from mam_core.registry import Registry
 from mam_tui.desk import Desk
+from mam_tui.hints import help_key
 from mam_tui.moments import day_and_time, seconds
 from mam_tui.widgets.detail.page import Page
 from mam_tui.widgets.detail.spans import EMPTY, Paragraph, Span, line_of, said
@@ -36,8 +38,12 @@ class WhyTab(Tab):
         job_id, desk, bullet = self.job_id, self._desk, self.setting.glyph("·", "-")
 
         def ask(registry: Registry) -> list[Paragraph]:
-            told = explained(registry, desk.others, job_id, desk.registry_path, with_history=True)
-            return list(_paragraphs(told, bullet))
+            told = explained(
+                *(registry, desk.others, job_id, desk.registry_path),
+                with_history=True,
+                services=desk.services(registry),
+            )
+            return list(_paragraphs(told, told.said(partial(help_key, desk)), bullet))
 
         return ask
 
@@ -45,8 +51,8 @@ class WhyTab(Tab):
         self._page.put(answer)
 
 
-def _paragraphs(told: Explanation, bullet: str) -> Iterator[Paragraph]:
-    for sentence in told.sentences:
+def _paragraphs(told: Explanation, sentences: Sequence[str], bullet: str) -> Iterator[Paragraph]:
+    for sentence in sentences:
         yield Paragraph((Span(f"{bullet} ", "muted"), *line_of(sentence)), 2)
     if not told.history:
         return
