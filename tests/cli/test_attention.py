@@ -22,3 +22,33 @@ def test_the_list_is_for_people_and_for_programs(mam: Mam, frozen: FakeClock, as
     (need,) = mam.ok("attention", "--json").json
     assert (need["kind"], need["urgency"], need["age_sec"]) == ("permission", "high", 5)
     assert need["can_be_answered"] is True
+
+
+def test_jobs_that_never_run_and_labels_that_nobody_serves_are_one_item_each(
+    mam: Mam, frozen: FakeClock
+) -> None:
+    first = mam.register("Test the API")
+    followers = [mam.register(f"after {at}", "--after", first) for at in range(3)]
+    waiting = [mam.register(f"waits {at}", "--agent-session", "w") for at in range(4)]
+    mam.ok("status", first, "--set", "cancelled")
+    (only,) = mam.ok("attention", "--json").json
+    assert (only["kind"], only["job_id"], only["jobs"]) == ("cannot run", followers[0], 3)
+    frozen.pass_time(60)
+    stuck, unserved = mam.ok("attention", "--json").json
+    assert stuck["help"][0]["command"] == f"mam retry {first}"
+    assert (unserved["kind"], unserved["job_id"], unserved["jobs"]) == (
+        "nobody serves",
+        waiting[0],
+        4,
+    )
+    assert unserved["help"][0]["command"] == "mam work --agent-session w --agents shell"
+    _, *rows = mam.ok("attention").lines
+    assert f"3 jobs cannot run: {first}" in rows[0]
+    assert "nobody serves label w with agent shell" in rows[1]
+    assert rows[2:] == [
+        f"{followers[0]}: run mam retry {first}",
+        f"{waiting[0]}: run mam work --agent-session w --agents shell",
+    ]
+    mam.ok("retry", first)
+    mam.ok("cancel", *waiting)
+    assert mam.ok("attention", "--json").json == []

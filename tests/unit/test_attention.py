@@ -7,11 +7,20 @@ from typing import Any
 
 from mam_core.agents.screens import Choice, Meaning
 from mam_core.agents.signs import AgentState, Channel, Sign
+from mam_core.board.why import Stuck
 from mam_core.clock import stamp
 from mam_core.leases import LeaseTerms
 from mam_core.operations.answer import OpenQuestion
 from mam_core.operations.asked import Asked
-from mam_core.operations.attention import MOST_CHARS, Need, NeedKind, Urgency, attention, needs
+from mam_core.operations.attention import (
+    MOST_CHARS,
+    Need,
+    NeedKind,
+    Urgency,
+    attention,
+    need_of,
+    needs,
+)
 from mam_core.operations.needs import Needs, told_in_words
 from mam_core.operations.shown import Shown, ShownState
 from mam_core.records import Reason, Status
@@ -157,6 +166,45 @@ class TestTheList:
         held.put(summary(2, RUNNING), NOW, shown=asks())
         assert held.forget_old(NOW + 200)
         assert [need.job_id for need in held] == ["job0002"]
+
+    def test_jobs_that_nobody_will_claim_are_one_item_for_all(self) -> None:
+        held, job = Needs(), summary(1)
+        held.put(job, NOW)
+        stuck = need_of(Stuck(True, "tmux:claude\0codex", job, 9, NOW - 60, "nobody", ()))
+        assert held.put_stuck([stuck]) == {job.job_id}
+        assert held.put_stuck([stuck]) == set()
+        assert (str(held[0].kind), held[0].jobs) == ("nobody serves", 9)
+        assert not held.put(job._replace(last_seq=3), NOW), "it waits as before"
+        held.load([job], NOW)
+        assert len(held) == 1
+        assert not held.forget_old(NOW + 1_000_000), "only what happens makes it go"
+        assert held.put(job._replace(status=RUNNING), NOW)
+        assert len(held) == 0
+        other = stuck._replace(job_id="job0002")
+        assert held.put_stuck([other]) == {"job0001", "job0002"}
+        assert held.put_stuck([]) == {"job0002"}
+        assert (len(held), sum(held.counts.values())) == (0, 0)
+
+    def test_such_an_item_stays_put_aside_while_it_is_the_same_trouble(self) -> None:
+        held = Needs()
+        stuck = need_of(Stuck(False, "job0009", summary(1), 2, NOW, "cannot run", ()))
+        held.put_stuck([stuck])
+        assert held.put_aside("job0001")
+        held.put_stuck([stuck._replace(job_id="job0002", jobs=1)])
+        assert len(held) == 0, "its first job is another, the trouble is not"
+        held.put_stuck([])
+        held.put_stuck([stuck])
+        assert len(held) == 1
+
+    def test_a_job_that_needs_a_person_by_itself_says_that(self) -> None:
+        held = Needs()
+        job = summary(1, reason=Reason.QUOTA, not_before=NOW + 60)
+        held.put(job, NOW)
+        stuck = need_of(Stuck(False, "job0009", job, 2, NOW, "cannot run", ()))
+        held.put_stuck([stuck])
+        assert [str(need.kind) for need in held] == ["quota"]
+        held.put(job._replace(reason=None, not_before=None), NOW)
+        assert [str(need.kind) for need in held] == ["cannot run"]
 
     def test_is_the_same_however_it_came_about(self) -> None:
         chance = random.Random(8)

@@ -10,6 +10,7 @@ from mam_core.cli.parser import json_option
 from mam_core.cli.terminal import put, put_json, say, table_width
 from mam_core.operations.attention import Need, attention
 from mam_core.operations.evidence import services_of
+from mam_core.safe_text import safe
 from mam_core.table import Column, age, render
 
 
@@ -26,6 +27,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         put_json([need.to_dict(now) for need in found])
     elif found:
         put(_table(found, now))
+        put(_helps(found))
     else:
         say("nothing needs a person")
     return 0
@@ -39,12 +41,14 @@ def _table(found: Sequence[Need], now: float) -> Iterator[str]:
             Column("ID", [need.job_id for need in found]),
             Column("SESSION", [need.session for need in found], flexible=True, leaves=2),
             Column("TRY", [str(need.attempt) for need in found], leaves=1),
-            Column("WORDS", [_words(need) for need in found], flexible=True, least=20),
+            Column("WORDS", [need.words for need in found], flexible=True, least=20),
         ],
         table_width(),
     )
 
 
-def _words(need: Need) -> str:
-    """With the command that helps, where there is one."""
-    return "; ".join([need.words, *(f"run {help.command}" for help in need.help)])
+def _helps(found: Sequence[Need]) -> Iterator[str]:
+    """What helps jobs that nobody will claim, as something to copy."""
+    for need in found:
+        for help in need.help:
+            yield safe(f"{need.job_id}: run {help.command}")

@@ -204,6 +204,23 @@ class TestNobodyServes:
             worker.send(signal.SIGTERM)
             worker.code()
 
+    def test_a_worker_whose_registry_cannot_be_told_serves_nobody_here(
+        self, shop: Clinic, tmp_path: Path
+    ) -> None:
+        agent = shop.agent("good", "behaves")
+        shop.add(agent)
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        words = ("mam", "work", "--agent-session", LABEL, "--registry-dir", "not/there")
+        with subprocess.Popen(
+            [sys.executable, "-c", "import time; time.sleep(60)", *words], cwd=elsewhere
+        ) as worker:
+            try:
+                finding = shop.only(LABEL)
+                assert "nobody serves" in finding.words
+            finally:
+                worker.kill()
+
     def test_a_hostile_label_is_one_word_and_harmless(self, shop: Clinic) -> None:
         shop.add(shop.agent("good", "behaves"), agent_session="tmux:x; rm -rf ~ $(id)")
         said = shop.ok("doctor").out
