@@ -12,9 +12,11 @@ import pytest
 from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.agents.states import Shown, ShownState
 from mam_core.operations.listing import Listing
+from mam_core.presence import Presence
 from mam_core.records import Reason, Status
 from mam_core.registry import Registry
 from mam_core.safe_text import safe
+from mam_core.sessions import Session, SessionFolder
 from mam_core.summaries import Summary
 from mam_core.wiring import open_registry
 from mam_tui.arrivals import Arrival, Loaded
@@ -29,6 +31,7 @@ from tests.console.board_story import Told, told
 from tests.console.detail_story import HOSTILE, WORKER
 from tests.console.staging import add, opened
 from tests.console.story import NOW, summary
+from tests.support.clock import FakeClock
 
 ERROR, RUNNING = Status.ERROR, Status.RUNNING
 
@@ -301,3 +304,70 @@ class TestTime:
         assert told is not None
         assert told.news == {"job0001": {"need": ""}}
         assert not len(needing)
+
+
+class TestJobsThatNobodyClaims:
+    async def test_from_the_board_to_the_inbox_and_back(self, tmp_path: Path) -> None:
+        """Jobs after one that failed are one item, `r` on it retries that one, and it goes."""
+        path = str(tmp_path / "jobs")
+        with open_registry(path) as registry:
+            first = add(registry, "Test the API")
+            followers = [add(registry, f"Ship part {at}", after=[first]) for at in range(3)]
+            registry.claim("tmux:c")
+            registry.finish(first, ERROR, attempt=1, reason=Reason.EXIT)
+            async with opened(path, (120, 40)) as seen:
+                await seen.until_seen("! 2 need you", "⊘ blocked", f"after {first} f")
+                await seen.command("attention")
+                view = await seen.until_on(AttentionScreen)
+                await seen.until_seen("⊘ cannot run", "3 jobs cannot run", "Test the API")
+                await seen.press("down")
+                await seen.until(lambda: view.table.need.job_id == followers[0], "the second")
+                await seen.until_seen(f"press r on {first}, or run mam retry {first}")
+                await seen.press("r")
+                await seen.until_on(Confirm)
+                await seen.press("y")
+                await seen.until(lambda: not len(seen.desk.needing), "nobody is needed")
+                assert seen.desk.deeds[-1].command == f"mam retry {first}"
+                assert seen.desk.live.rows[followers[0]].word == "blocked"
+
+    async def test_a_label_that_nobody_serves_says_so_everywhere(
+        self, tmp_path: Path, clock: FakeClock
+    ) -> None:
+        """On the board at once, in the inbox after a minute, until a session is there."""
+        path = str(tmp_path / "jobs")
+        with open_registry(path) as registry:
+            registry.clock = clock
+            job_id = add(registry, "Draw a picture")
+            add(registry, "Draw another")
+            folder = SessionFolder(path)
+            async with opened(path, (140, 40), clock=clock.now) as seen:
+                await seen.until_seen("nobody serves t")
+                assert seen.desk.live.rows[job_id].word == "queued"
+                assert not len(seen.desk.needing)
+                clock.pass_time(61)
+                await seen.until(lambda: len(seen.desk.needing), "it needs a person")
+                assert [need.jobs for need in seen.desk.needing] == [2]
+                await seen.press("4")
+                await seen.until_seen(
+                    "○ nobody serves",
+                    "nobody serves label tmux:c with agent codex",
+                    "press s, or run mam spawn --agent-session tmux:c --agent codex",
+                )
+                known = ("c", "tmux:c", "codex", "exec", "/", "/", "then", "ann", registry.node)
+                folder.put(Session(*known))
+                with Presence.announce(folder, "c"):
+                    await seen.until(lambda: not len(seen.desk.needing), "somebody serves it")
+
+    async def test_its_moment_comes_without_a_word_from_anybody(
+        self, tmp_path: Path, clock: FakeClock
+    ) -> None:
+        path = str(tmp_path / "jobs")
+        with open_registry(path) as registry:
+            registry.clock = clock
+            job_id = add(registry, "Later", not_before="+5m")
+            async with opened(path, clock=clock.now) as seen:
+                await seen.until_seen("⊘ blocked", "not before")
+                clock.pass_time(301)
+                row = seen.desk.live.rows[job_id]
+                await seen.until(lambda: row.word == "queued", "its moment has come")
+                await seen.until_seen("· queued")

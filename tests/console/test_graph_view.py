@@ -143,7 +143,7 @@ def test_the_words_name_what_a_job_waits_for() -> None:
         job("bad", status=Status.ERROR),
         job("ok", status=Status.COMPLETED),
         job("runs", status=Status.RUNNING),
-        job("x", "runs", "ok", "bad", "lost", not_before=NOW + 60, group="g"),
+        job("x", "runs", "ok", "bad", "lost", not_before=NOW + 90_000, group="g"),
     ]
     told = drawn(jobs)
     reasons = BlockReasons({one.job_id: one for one in jobs}.get)

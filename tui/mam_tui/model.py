@@ -76,7 +76,8 @@ class Board:
             del self.rows[job_id]
         self.marks -= gone
         self.version += 1
-        self.reasons.load(row.summary for row in self.rows.values() if row.summary is not None)
+        jobs = (row.summary for row in self.rows.values())
+        self.reasons.load([job for job in jobs if job and (job.parents or job.not_before)])
         self._judge_all()
         self._recount()
         self.rearrange()
@@ -212,8 +213,18 @@ class Board:
             row.reasons, row.held = None, False
 
     def _judge_all(self) -> None:
+        """Those that wait for nothing of their own are alike where label, agent and group are."""
+        alike: dict[tuple[str, str, str | None], bool] = {}
         for row in self.rows.values():
-            self._judge(row)
+            job = row.summary
+            if job is None or job.status is not Status.PENDING or job.parents or job.not_before:
+                self._judge(row)
+                continue
+            kind = job.agent_session, job.agent, job.group
+            held = alike.get(kind)
+            if held is None:
+                held = alike[kind] = self.reasons.is_held(job, self._now)
+            row.reasons, row.held = self.reasons, held
 
     def _judge_again(self, job_ids: Iterable[str]) -> bool:
         """Whether lines may look different: what a pending one waits for stands on it."""

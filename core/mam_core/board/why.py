@@ -303,8 +303,8 @@ class BlockReasons:
         """All that need a person, those of one trouble together."""
         known = self.evidence.served if self.evidence is not None else {}
         unserved = {pair for pair, served in known.items() if served.by is False}
-        if not unserved and not self._followers and not self._has_never:
-            return []
+        if not unserved and not self._has_never:
+            jobs = self._dependent()
         dead: dict[str, list[Summary]] = {}
         waiting: dict[Pair, list[Summary]] = {}
         for job in jobs:
@@ -319,6 +319,11 @@ class BlockReasons:
         found = [self._dead(name, held) for name, held in dead.items()]
         idle = (self._waiting(pair, known[pair], held, now) for pair, held in waiting.items())
         return found + [one for one in idle if one is not None]
+
+    def _dependent(self) -> Iterator[Summary]:
+        """The jobs that come after others, without a look at all the rest."""
+        names = dict.fromkeys(name for names in self._followers.values() for name in names)
+        return (job for name in names if (job := self._look_up(name)) is not None)
 
     # -- one rule at a time ----------------------------------------------------------------------
 
