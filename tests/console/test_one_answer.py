@@ -72,8 +72,13 @@ SITUATIONS = (
     ),
     Situation("full", "blocked", "group full is full: 1 of 1 running", "is full", True, True, ""),
     Situation(
-        *("others", "blocked", "tmux:others with agent codex (its workers serve gemini)"),
-        *("nobody serves", True, False, "nobody serves"),
+        "others",
+        "blocked",
+        "tmux:others with agent codex (its workers serve gemini)",
+        "nobody serves",
+        True,
+        False,
+        "nobody serves",
         "mam spawn --agent-session tmux:others --agent codex",
     ),
     Situation(

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 
 import pytest
@@ -21,6 +21,7 @@ from mam_core.events.keeper import Keeper
 from mam_core.nodes import hearing
 from mam_core.nodes.status import level
 from mam_core.operations.announcing import Shown, announcing
+from mam_core.operations.evidence import HostsHeard, Services
 from mam_core.operations.nodes import Node, NodeState, drain, nodes, undrain
 from mam_core.records import Status
 from mam_core.wiring import client_for, node_name
@@ -85,6 +86,28 @@ class TestAWorker:
             worker.send(signal.SIGTERM)
             worker.code()
         assert [node.state for node in seen(shop) if node.state is not NodeState.SILENT] == []
+
+    def test_of_another_host_is_known_to_serve_its_label(
+        self, shop: Workshop, broker: Keeper, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its processes are not seen from here; in a registry that hosts share its word counts."""
+        monkeypatch.setattr(type(shop.registry.store), "secret", "shared")
+        monkeypatch.setattr(operations.evidence, "_ANSWER_SEC", PATIENCE_SEC)
+        pair = (LABEL, "slow")
+        shop.agent("slow", "hangs")
+        shop.add("slow")
+        nowhere = str(shop.folder / "nowhere")
+        with closing(HostsHeard(str(shop.path), shop.config)) as hosts:
+            services = Services(shop.registry, nowhere, shop.config, hosts)
+            assert services.of([pair])[pair].by is False
+            with shop.mam_work() as worker:
+                eventually(lambda: services.of([pair])[pair].by, "its word")
+                drained = frozenset({node_name()})
+                assert services.of([pair], drained)[pair].by is False
+                worker.send(signal.SIGTERM)
+                worker.code()
+        deaf = Services(shop.registry, nowhere, shop.config, lambda _: None)
+        assert deaf.of([pair])[pair].by is None, "whoever hears nobody knows nothing"
 
     def test_that_was_killed_is_missed(self, shop: Workshop, broker: Keeper) -> None:
         """Its last word stays, and when that was; the next worker of the host takes it back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ NOBODY = "nobody serves label tmux:claude with agent claude-code"
 NOTHING = Evidence(Gates())
 
 
-def job(name: str, *upstream: str, **changes: object) -> Summary:
+def job(name: str, *upstream: str, **changes: Any) -> Summary:
     made = summary(1, **{"parents": " ".join(upstream), **changes})
     return made._replace(job_id=name, head=f"Do {name}")
 
