@@ -93,7 +93,7 @@ class Stage:
 
     def __init__(self, registry: Registry, folder: Path, clock: FakeClock) -> None:
         self.registry, self.path, self.config = registry, str(folder / "jobs"), load()
-        registry.slots = {"full": 1}
+        registry._slots = lambda: {"full": 1}
         self.ids: dict[str, str] = {}
         self.upstream: dict[str, str] = {}
         for name in ("served", "nobody", "others"):

@@ -278,7 +278,7 @@ def test_ages_are_words(seconds: float, words: str) -> None:
 
 class TestFromTheRegistry:
     def test_the_same_rules_hold_as_for_a_claim(self, registry: Registry) -> None:
-        registry.slots = {"g": 1}
+        registry._slots = lambda: {"g": 1}
         first = running(registry, group="g").job_id
         ids = [
             add(registry, "one", group="g"),
