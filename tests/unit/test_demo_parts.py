@@ -77,6 +77,9 @@ class TestTheUpkeep:
         monkeypatch.setattr(upkeep, "MOST_ENDED", 25)
         registry, made = staged
         ids = [job.job_id for job in registry.register([request() for _ in range(26)])]
+        refs = tmp_path / "project" / ".git" / "refs" / "mam"
+        for job_id in ids:
+            (refs / job_id / "1").mkdir(parents=True)
         for job_id in ids:
             registry.request_cancel(job_id)
         running = registry.register([request()])[0].job_id
@@ -85,6 +88,7 @@ class TestTheUpkeep:
         assert left == {*ids[20:], running}
         assert {path.name for path in (tmp_path / "delegate_job_logs").iterdir()} == left
         assert not list((tmp_path / "jobs" / ".archive").iterdir())
+        assert {path.name for path in refs.iterdir()} == set(ids[20:])
 
     def test_no_job_is_added_while_many_wait(
         self, staged: tuple[Registry, Upkeep], monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,7 @@ import shutil
 import time
 from contextlib import suppress
 
+from mam_core import git
 from mam_core.demo.place import Place
 from mam_core.errors import MamError
 from mam_core.locations import logs_path
@@ -62,8 +63,12 @@ class Upkeep:
         gone = [os.path.join(logs_path(path, {}), job_id) for job_id in cleaned.job_ids]
         if cleaned.batch is not None:
             gone.append(os.path.join(path, ".archive", cleaned.batch))
+        project = self._place.workdir
+        gone += [os.path.join(project, ".git", "refs", "mam", one) for one in cleaned.job_ids]
         for folder in gone:
             shutil.rmtree(folder, ignore_errors=True)
+        with suppress(MamError):  # git is not here, or at work itself
+            git.do(project, "prune", "--expire=10.minutes.ago")
 
 
 def _ended_at(job: Summary) -> str:
