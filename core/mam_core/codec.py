@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 from mam_core.errors import UnreadableRecord
-from mam_core.records import CHECKSUM, Job, checksum
+from mam_core.records import Job
 
 #: Room for the longest prompt with every byte escaped, and a bound on what a stray file can cost.
 MAX_RECORD_BYTES = 16 * 1024 * 1024
@@ -70,14 +70,8 @@ def decode_job(data: bytes, job_id: str) -> Job:
     return job
 
 
-def as_stored(job: Job) -> dict[str, Any]:
-    """The record with all of its keys on disk."""
-    data = job.to_dict()
-    return {**data, CHECKSUM: checksum(data)}
-
-
 def encode_job(job: Job) -> bytes:
-    return dumps(as_stored(job))
+    return dumps(job.to_dict())
 
 
 def is_too_deep(data: bytes) -> bool:

@@ -216,6 +216,7 @@ class Job:
         if self.memory_cap is not None:
             data["memory_cap"] = self.memory_cap.to_dict()
         data["messages"] = [message.to_dict() for message in self.messages]
+        data[CHECKSUM] = checksum(data)
         data.update(self.extra)
         return data
 
@@ -245,11 +246,11 @@ class Job:
         if CHECKSUM in extra:
             extra = {name: value for name, value in extra.items() if name != CHECKSUM}
         job = _make(DEFAULTS | known | {"extra": extra})
-        if data.get(CHECKSUM, "") not in ("", checksum(data)):
-            return job.evolve(reason=Reason.EDITED, is_edited=True)
         if job.reason is Reason.OTHER and data["reason"] != Reason.OTHER:
             # Another tool's word: it is kept beside ours.
-            return job.evolve(detail=": ".join(filter(None, (data["reason"], job.detail))))
+            job = job.evolve(detail=": ".join(filter(None, (data["reason"], job.detail))))
+        if data.get(CHECKSUM, "") not in ("", checksum(data)):
+            return job.evolve(reason=Reason.EDITED, is_edited=True)
         return job
 
 
@@ -277,7 +278,7 @@ DISK_ORDER = _JR_KEYS + tuple(
 )
 
 
-#: The last key of a record on disk. A record that lacks it is another tool's from its beginning.
+#: A record that lacks it is another tool's from its beginning.
 CHECKSUM = "checksum"
 _CHECKED = ("status", "reason", "attempt", "ended_at", "agent", "workdir", "validate")
 

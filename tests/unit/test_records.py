@@ -136,8 +136,11 @@ class TestOnDisk:
 
     def test_a_reason_of_another_tool_is_kept_as_a_word(self) -> None:
         data = a_full_job().to_dict() | {"reason": "gremlins", "detail": None}
-        job = Job.from_dict(data)
-        assert (job.reason, job.detail) == (Reason.OTHER, "gremlins")
+        edited = Job.from_dict(data)
+        assert (edited.reason, edited.detail) == (Reason.EDITED, "gremlins")
+        del data["checksum"]
+        theirs = Job.from_dict(data)
+        assert (theirs.reason, theirs.detail) == (Reason.OTHER, "gremlins")
 
     def test_secrets_are_marked_and_the_rest_is_not(self) -> None:
         """Decision 10."""

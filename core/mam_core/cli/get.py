@@ -7,7 +7,6 @@ import argparse
 from mam_core.cli.context import Context
 from mam_core.cli.parser import one_job, one_job_option
 from mam_core.cli.terminal import put_json, put_stored_json, say
-from mam_core.codec import as_stored
 from mam_core.operations.get import Foreign, get
 
 
@@ -22,5 +21,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
         say(f"{found.notice}; it is printed as it is stored")
         put_stored_json([found.stored])
     else:
-        put_json(as_stored(found))
+        put_json(found.to_dict())
     return 0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from mam_core import codec
 from mam_core.errors import JobNotFound
 from mam_core.operations.get import Foreign, get
-from mam_core.records import REDACTED, check_job_id
+from mam_core.records import CHECKSUM, REDACTED, check_job_id
 from mam_core.redaction import without_secrets
 from mam_core.registry import Registry
 
@@ -35,6 +35,7 @@ def record(registry: Registry, job_id: str) -> Record:
     if isinstance(found, Foreign):
         return Record(_redacted(codec.loads(found.stored)), found.notice)
     values: dict[str, Any] = without_secrets(found, found.redacted())
+    del values[CHECKSUM]  # nothing that a person would look for
     return Record(values)
 
 
