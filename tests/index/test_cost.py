@@ -86,7 +86,7 @@ def with_history(site: Site, number: int) -> Registry:
     for i in range(number):
         ended = foreign_record(f"old{i}", status="completed", group="night", key=f"k{i}")
         (site.place / f"old{i}.json").write_bytes(ended)
-    registry = site.open(slots={"night": 3})
+    registry = site.open(slots=lambda: {"night": 3})
     parent = add(registry, "parent", agent_session="beta")
     registry.set_status(parent, Status.COMPLETED)
     wishes: list[dict[str, Any]] = [{}, {"priority": 2}, {"group": "night"}, {"after": [parent]}]
