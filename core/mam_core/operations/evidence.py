@@ -10,22 +10,25 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from mam_core.board.why import BlockReasons, Evidence, Pair, Served
 from mam_core.claims import is_closed, slots_of
 from mam_core.config import Config
 from mam_core.errors import MamError, RegistryMissing
 from mam_core.nodes.hearing import Heard, Hearing
-from mam_core.presence import Announcements
 from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_core.sessions import SessionFolder
 from mam_core.stores.base import Gate, GateKind, Gates
 from mam_core.summaries import Summary
 from mam_core.work.processes import HAS_PROC, pids
+
+if TYPE_CHECKING:
+    from mam_core.presence import Announced, Announcements
 
 __all__ = [
     "Heard",
@@ -68,7 +71,8 @@ class Services:
         self._config = config
         self._hosts = hosts
         self._folder = SessionFolder(registry_path)
-        self._announcements = Announcements(self._folder)
+        self._announcements: Announcements | None = None
+        self.names_programs = True  #: those that are not installed, which costs a look for each
         self._scanned: tuple[float, list[tuple[str, _Server]]] | None = None
 
     def of(
@@ -133,6 +137,8 @@ class Services:
 
     def _missing(self, agent: str) -> str:
         """The program of an agent that cannot be started from here; empty: it can."""
+        if not self.names_programs:
+            return ""
         from mam_core.agents.profiles import find_program, profile_of
 
         with suppress(MamError):
@@ -147,7 +153,7 @@ class Services:
         """The servers, the names of all sessions, and the labels of those of other hosts."""
         sessions, _ = self._folder.all()
         node = self._registry.node
-        workers = self._announcements.of(one.name for one in sessions if one.node == node)
+        workers = self._announced([one.name for one in sessions if one.node == node])
         found: list[_Server] = []
         unsure = set()
         for one in sessions:
@@ -159,6 +165,15 @@ class Services:
             elif worker is not None and (worker.is_out_of_view or worker.mark.is_alive):
                 found.append((one.label, frozenset({one.agent})))
         return found, {one.name for one in sessions}, unsure
+
+    def _announced(self, names: Sequence[str]) -> Mapping[str, Announced]:
+        if not names:
+            return {}
+        if self._announcements is None:
+            from mam_core.presence import Announcements  # most lists have no session to ask for
+
+            self._announcements = Announcements(self._folder)
+        return self._announcements.of(names)
 
     def _workers(self) -> list[tuple[str, _Server]]:
         """By the name of its session, where it has one. Whose registry cannot be told may serve
@@ -282,6 +297,8 @@ def held_back(
     """Those of a list that are blocked; where none is pending, nothing is asked."""
     if not any(job.status is Status.PENDING for job in jobs):
         return frozenset()
+    if services is not None:
+        services.names_programs = False
     blocks, now = block_reasons(registry, services, jobs), registry.clock.now()
     return frozenset(job.job_id for job in jobs if blocks.is_held(job, now))
 
