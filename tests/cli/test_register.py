@@ -375,7 +375,16 @@ def test_a_template_says_what_is_not_said(mam: Mam) -> None:
 
 def test_a_new_registry_is_named_to_a_person(folder: Path) -> None:
     """Who expected another one sees at once where this one is; a program reads ids alone."""
-    words = [sys.executable, "-m", "mam_core.cli.main", "register", "--agent", "a", "--label", "l"]
+    words = [
+        sys.executable,
+        "-m",
+        "mam_core.cli.main",
+        "register",
+        "--agent",
+        "shell",
+        "--label",
+        "l",
+    ]
     said = []
     for prompt in ("first", "second"):
         leader, follower = pty.openpty()
