@@ -70,9 +70,8 @@ class TestSilence:
     def test_is_shown_where_nobody_better_speaks(self) -> None:
         told = heard(event(1, "progress", "a line"), event(2, "state", **self.SILENT.to_dict()))
         found = shown(a_job(), NOW, lease=FRESH, heard=told)
-        assert found == Shown(
-            ShownState.WORKING, "silent for 60 s", "silence", "no output", NOW - 28
-        )
+        said = (ShownState.WORKING, "silent for 60 s", "silence", "no output", NOW - 28)
+        assert found[:5] == said
 
     def test_is_broken_by_any_word(self) -> None:
         told = heard(event(2, "state", **self.SILENT.to_dict()), event(3, "progress", "a line"))
@@ -99,7 +98,9 @@ class TestRunning:
         self, state: AgentState, expected: ShownState
     ) -> None:
         found = shown(a_job(), NOW, lease=FRESH, heard=heard(state_event(1, state, "why")))
-        assert found == Shown(expected, "why", "hook", "PreToolUse", NOW - 29)
+        assert found[:5] == (expected, "why", "hook", "PreToolUse", NOW - 29)
+        assert found.heard_at == NOW - 29
+        assert found.limit is not None
 
     def test_waits_with_its_question_in_the_sentence(self) -> None:
         asked = heard(state_event(1, AgentState.WAITING, "Bash: rm -r x"))
@@ -151,7 +152,7 @@ class TestUnsupervised:
 
     def test_works_by_its_last_event(self) -> None:
         found = shown(a_job(), NOW, heard=heard(event(1, "started"), event(2, "progress", "half")))
-        assert found == Shown(ShownState.WORKING, "half", "event", "progress", NOW - 28)
+        assert found[:5] == (ShownState.WORKING, "half", "event", "progress", NOW - 28)
 
     def test_waits_while_its_last_event_is_a_question(self) -> None:
         events = heard(event(1, "permission_required", "may I?"))

@@ -121,13 +121,18 @@ def shown(
         return Shown(ShownState.ENDED, words, "registry", str(job.status), moment(job.ended_at))
     if heard is None or heard.attempt != job.attempt:
         heard = Heard(job.attempt)
-    return (
+    found = (
         _lost(job, now, lease, heard, pane)
         or _cancelling(job)
         or _stale(now, lease)
         or _finishing(heard)
         or _by_agent(heard)
         or _claimed(job)
+    )
+    return found._replace(
+        heard_at=heard.last.at if heard.last is not None else None,
+        limit=near_limit(job, found.state, heard),
+        memory=heard.memory,
     )
 
 

@@ -19,7 +19,6 @@ from mam_core.agents.states import (
     Shown,
     ShownState,
     moment,
-    near_limit,
     shown,
 )
 from mam_core.board.why import Hold
@@ -114,10 +113,7 @@ class Showing:
         now = self._registry.clock.now()
         lease = lease_facts(self._registry, job.lease) if job.lease is not None else None
         pane = self._pane(job, placing) if placing is not None else None
-        found = shown(job, now, lease=lease, heard=heard, pane=pane)
-        heard_at = heard.last.at if heard.last is not None else None
-        limit = near_limit(job, found.state, heard)
-        return found._replace(heard_at=heard_at, limit=limit, memory=heard.memory)
+        return shown(job, now, lease=lease, heard=heard, pane=pane)
 
     # -- the pane ----------------------------------------------------------------------------
 

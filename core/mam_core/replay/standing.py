@@ -136,7 +136,7 @@ class Then(NamedTuple):
 
     def shown(self, at: float) -> Shown:
         """By the same rules as now. Not in the log, and so not known: how fresh a lease was, what
-        tmux showed, and what held a pending job back."""
+        tmux showed, what held a pending job back, and which limit would have ended it next."""
         stand = self.stand
         job = Job(
             self.job_id,
@@ -159,7 +159,7 @@ class Then(NamedTuple):
                 heard = heard._replace(stale=stand.stale)
             else:
                 heard = Heard(stand.attempt, stale=stand.stale)
-        return shown(job, at, lease=lease, heard=heard)
+        return shown(job, at, lease=lease, heard=heard)._replace(limit=None)
 
     def to_dict(self, at: float) -> dict[str, Any]:
         """For programs: flat, with the words of the record where it has them."""
