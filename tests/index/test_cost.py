@@ -113,6 +113,7 @@ def test_an_act_costs_the_same_after_five_thousand_jobs_as_after_a_hundred(
 ) -> None:
     costs = []
     for registry in short_and_long:
+        registry.store.remember()  # each test has a folder of its own for a person's state
         counted.steps = counted.opened = 0
         with watching(counted):
             for _ in range(4):

@@ -92,7 +92,8 @@ class TestStopped:
         for name in ("a", "b"):
             shop.spawn(name, agent)
         spawn = [*MAM, "spawn", "--agent-session", "tmux:c", "--agent", agent]
-        script = f"readlink /proc/self/ns/pid; {shlex.join(spawn)}; {shlex.join(MAM)} stop b --now"
+        stop = ["env", "-u", "MAM_JOB_ID", *MAM, "stop", "b", "--now"]  # else it may not at all
+        script = f"readlink /proc/self/ns/pid; {shlex.join(spawn)}; {shlex.join(stop)}"
         workdir = str(shop.folder)
         job_id = shop.add(agent, script, agent_session="tmux:a", workdir=workdir)
         shop.until_status(job_id, Status.COMPLETED, Status.ERROR)
