@@ -26,7 +26,7 @@ from tests.console.story import summary
 from tests.console.test_attention_view import asks, attending, happens, works
 from tests.console.test_situations_terminal import leave, reading, surroundings
 from tests.support.patience import eventually, until
-from tests.support.tty import Tty
+from tests.support.pty_program import Tty
 
 LEAVES, RETURNS = b"\x1b[O", b"\x1b[I"
 LEASE = LeaseTerms("worker-1", 600.0)

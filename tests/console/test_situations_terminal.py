@@ -17,8 +17,8 @@ from mam_core.wiring import open_registry
 from mam_tui.plain import in_ascii, wants_ascii
 from tests.console.staging import add, opened
 from tests.support.patience import PATIENCE_SEC
-from tests.support.tty import Tty
-from tests.support.tty import tty as on_a_tty
+from tests.support.pty_program import Tty
+from tests.support.pty_program import tty as on_a_tty
 from tests.support.watching import MAM
 
 

@@ -14,9 +14,9 @@ import pytest
 from mam_core.wiring import open_registry
 from tests.console.staging import add
 from tests.support.patience import eventually
+from tests.support.pty_program import Tty, tty
 from tests.support.supervision import end_surely, with_word
 from tests.support.tmux import private_tmux
-from tests.support.tty import Tty, tty
 from tests.support.watching import MAM
 
 SIZE = (160, 45)

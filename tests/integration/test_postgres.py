@@ -98,7 +98,7 @@ class TestManyClaimers:
                     got.append(job)
 
         slots = {"night": 3, "day": 5}
-        handles = [open_registry(slots=slots) for _ in range(8)]
+        handles = [open_registry(slots=lambda: slots) for _ in range(8)]
         together(*(partial(claim_some, own) for own in handles))
         assert Counter(job.group for job in got) == {"night": 3, "day": 5}
 

@@ -179,7 +179,8 @@ def test_is_the_same_as_in_a_transaction(
     dice = random.Random(seed)
     other_schema = new_schema(postgres_server)
     slots = {"night": 2}
-    given: dict[str, Any] = {"actor": "ann", "node": "host", "clock": FakeClock(), "slots": slots}
+    given: dict[str, Any] = {"actor": "ann", "node": "host", "clock": FakeClock()}
+    given["slots"] = lambda: slots
     with (
         opened(postgres_schema, tmp_path, **given) as quick,
         InTransactions(opened(other_schema, tmp_path).store, **given) as slow,

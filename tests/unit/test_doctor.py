@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from mam_core.errors import StoreError
 from mam_core.events.servers import NoBroker
 from mam_core.operations.doctor import examine
 from mam_core.wiring import open_registry
-from mam_core.work.workers_here import options_of_worker
+from mam_core.work.workers_here import options_of_worker, registry_of_worker
 from tests.support.rows import each_row
 
 
@@ -119,6 +120,18 @@ class TestExamining:
 def test_a_worker_is_known_by_its_command_line(line: str, label: str | None) -> None:
     options = options_of_worker(line.split())
     assert (options or {}).get("--agent-session") == label
+
+
+def test_a_worker_whose_folder_was_removed_serves_no_registry_that_can_be_named(
+    tmp_path: Path,
+) -> None:
+    """Also one in a container, whose folders are not those of this host."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    with subprocess.Popen(["sleep", "60"], cwd=folder) as worker:
+        folder.rmdir()
+        assert registry_of_worker(worker.pid, {}) is None
+        worker.kill()
 
 
 def _no_program() -> None:

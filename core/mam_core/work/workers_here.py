@@ -44,7 +44,10 @@ def registry_of_worker(pid: int, options: Mapping[str, str]) -> str | None:
     except OSError:
         return None
     environ = {REGISTRY_VARIABLE: variables_of(pid).get(REGISTRY_VARIABLE, "")}
-    path = nearest_place(options.get("--registry-dir"), environ, cwd).path
+    try:
+        path = nearest_place(options.get("--registry-dir"), environ, cwd).path
+    except OSError:
+        return None  # its folder is not in our view, as in a container, or was removed
     # None of that need be so: its settings may name another one, which we do not read here.
     return os.path.realpath(path) if os.path.isdir(path) else None
 
