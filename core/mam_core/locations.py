@@ -25,6 +25,11 @@ JOB_VARIABLE = "MAM_JOB_ID"
 AGENT_VARIABLE = "MAM_LIVE_AGENT"
 
 
+def is_inside_attempt() -> bool:
+    """Whether an agent runs this process: in an attempt of its own, or as a live agent."""
+    return bool(os.environ.get(JOB_VARIABLE) or os.environ.get(AGENT_VARIABLE))
+
+
 class Place(NamedTuple):
     """A registry folder, and what the operator should know about the choice of it."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mam_core.config import Config, load
 from mam_core.errors import MamError
-from mam_core.locations import AGENT_VARIABLE, JOB_VARIABLE, logs_path, registry_place
+from mam_core.locations import is_inside_attempt, logs_path, registry_place
 from mam_core.record_parts import Broker
 from mam_core.store_urls import StoreKind, StoreUrl
 
@@ -43,7 +43,7 @@ def open_registry(
     node = node_name()
     broker = _broker_of_new_jobs(path, config)
     rights = None
-    if os.environ.get(JOB_VARIABLE) or os.environ.get(AGENT_VARIABLE):
+    if is_inside_attempt():
         from mam_core.rights import rights_here
 
         rights = rights_here(path, config)

@@ -191,11 +191,14 @@ class TestWhereToConnect:
         assert (there.host, there.port, there.username) == ("127.0.0.1", 1883, None)
         assert not registry.exists()
 
+    @pytest.mark.parametrize(
+        ("variable", "value"), [("MAM_JOB_ID", "abc12345"), ("MAM_LIVE_AGENT", "codex")]
+    )
     def test_what_an_agent_runs_has_the_agents_rights(
-        self, monkeypatch: pytest.MonkeyPatch
+        self, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
     ) -> None:
         assert role_here() is Role.OPERATOR
-        monkeypatch.setenv("MAM_JOB_ID", "abc12345")
+        monkeypatch.setenv(variable, value)
         assert role_here() is Role.AGENT
 
     def test_a_secret_is_not_in_a_representation(self, registry: Path) -> None:

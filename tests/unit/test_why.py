@@ -344,8 +344,10 @@ class TestWhoServes:
         found = services.of(wanted)
         assert [found[pair].by for pair in wanted[:2]] == [None, False]
         assert wanted[2] not in found, "whoever submitted it serves it"
-        monkeypatch.setenv("MAM_JOB_ID", "abc12345")
-        assert services.of(wanted)["b", "codex"].by is None
+        for variable in ("MAM_JOB_ID", "MAM_LIVE_AGENT"):
+            with monkeypatch.context() as inside:
+                inside.setenv(variable, "abc12345")
+                assert services.of(wanted)["b", "codex"].by is None
 
     def test_a_program_that_is_not_installed_is_named(
         self, registry: Registry, services: Services, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,6 @@ login is never sent to another broker than the one it was made for.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mam_core.config import VARIABLES, Config, load
 from mam_core.errors import MamError
 from mam_core.events.embedded import Role, with_login
-from mam_core.locations import JOB_VARIABLE, registry_place
+from mam_core.locations import is_inside_attempt, registry_place
 from mam_core.record_parts import Broker
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def resolve(
 
 def role_here() -> Role:
     """For clients that tell events and need no more: what an agent runs has the agents' rights."""
-    return Role.AGENT if os.environ.get(JOB_VARIABLE) else Role.OPERATOR
+    return Role.AGENT if is_inside_attempt() else Role.OPERATOR
 
 
 def is_embedded_meant(config: Config) -> bool:

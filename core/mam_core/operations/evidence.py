@@ -19,6 +19,7 @@ from mam_core.board.why import BlockReasons, Evidence, Pair, Served
 from mam_core.claims import is_closed, slots_of
 from mam_core.config import Config
 from mam_core.errors import MamError, RegistryMissing
+from mam_core.locations import is_inside_attempt
 from mam_core.nodes.hearing import Heard, Hearing
 from mam_core.records import Status
 from mam_core.registry import Registry
@@ -86,7 +87,7 @@ class Services:
         node = self._registry.node
         if any(not self._takes(servers, pair) for pair in wanted):
             servers += [server for name, server in self._workers() if name not in names]
-        sees_all = HAS_PROC and not os.environ.get("MAM_JOB_ID")
+        sees_all = HAS_PROC and not is_inside_attempt()
         if node in drained:
             here = {pair for pair in wanted if self._takes(servers, pair)}
             servers = []
