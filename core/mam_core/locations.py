@@ -23,6 +23,11 @@ LOGS_VARIABLE = "DELEGATE_JOB_LOGS_DIR"
 JOB_VARIABLE = "MAM_JOB_ID"
 #: Set, to its name, for whatever runs in a live agent, which takes job after job.
 AGENT_VARIABLE = "MAM_LIVE_AGENT"
+#: Set for what an agent runs: to every command of ours they mean "inside an agent".
+ATTEMPT_VARIABLES = (
+    *(JOB_VARIABLE, "MAM_ATTEMPT", "MAM_WORKDIR", "MAM_ARTIFACTS"),
+    AGENT_VARIABLE,
+)
 
 
 def is_inside_attempt() -> bool:

@@ -9,6 +9,7 @@ from mam_core import machine
 from mam_core.config.tables import AuditSettings
 from mam_core.doctor.findings import Area, Finding, note, ok, problem, warning
 from mam_core.doctor.ground import Look
+from mam_core.locations import ATTEMPT_VARIABLES
 from mam_core.operations.skill import in_words, local_rules
 from mam_core.work.bounded_process import last_line, run_bounded
 
@@ -16,8 +17,6 @@ _AREA = Area.RULES
 #: A kernel keeps some memory for itself, so what a person says is never met exactly.
 _NEARLY = 0.9
 _GIBIBYTE = 2**30
-#: They mean "inside an agent" to every command of ours.
-_OF_AN_AGENT = ("MAM_JOB_ID", "MAM_ATTEMPT", "MAM_WORKDIR", "MAM_ARTIFACTS", "MAM_LIVE_AGENT")
 
 
 def variables(look: Look) -> Iterator[Finding]:
@@ -64,7 +63,7 @@ def commands(look: Look) -> Iterator[Finding]:
 def _asked(name: str, audit: AuditSettings, command: tuple[str, ...], folder: str) -> Finding:
     what = f"audit {name}"
     source = f" ({audit.issue})" if audit.issue else ""
-    environ = {k: v for k, v in os.environ.items() if k not in _OF_AN_AGENT}
+    environ = {k: v for k, v in os.environ.items() if k not in ATTEMPT_VARIABLES}
     try:
         ended = run_bounded(command, folder, environ, audit.timeout_sec)
     except OSError as trouble:

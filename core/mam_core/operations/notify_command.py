@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from mam_core.locations import ATTEMPT_VARIABLES
 from mam_core.operations.notifier import Call
 from mam_core.pace import PARTING_SEC, paced
 from mam_core.safe_text import clip, one_line
@@ -22,8 +23,6 @@ PATIENCE_SEC = 10.0
 #: So many may run at once: a program that hangs must not fill the machine.
 MOST_AT_ONCE = 3
 _VALUE_CELLS = 4000
-#: They mean "inside an agent" to every command of ours.
-_OF_AN_AGENT = ("MAM_JOB_ID", "MAM_ATTEMPT", "MAM_WORKDIR", "MAM_ARTIFACTS", "MAM_LIVE_AGENT")
 
 
 class NotifyCommand:
@@ -107,7 +106,7 @@ class NotifyCommand:
 def variables(call: Call, environ: Mapping[str, str]) -> dict[str, str]:
     """The environment: what there is, and which job of which session needs whom, in safe words."""
     first = call.first
-    kept = {name: value for name, value in environ.items() if name not in _OF_AN_AGENT}
+    kept = {name: value for name, value in environ.items() if name not in ATTEMPT_VARIABLES}
     return kept | {
         "MAM_NOTIFY_KIND": str(first.kind),
         "MAM_NOTIFY_URGENCY": str(first.urgency),

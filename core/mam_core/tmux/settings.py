@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterable
 
+from mam_core.locations import ATTEMPT_VARIABLES
 from mam_core.tmux.command import literal
 
 #: Set on a server that runs with this configuration.
@@ -31,7 +32,7 @@ SERVER_ENVIRONMENT = frozenset(
 #: terminal, another tmux, and the job that the spawner may itself be the agent of.
 NOT_INHERITED = (
     *("COLUMNS", "LINES", "OLDPWD", "TMUX", "TMUX_PANE"),
-    *("MAM_JOB_ID", "MAM_ATTEMPT", "MAM_WORKDIR", "MAM_ARTIFACTS", "MAM_LIVE_AGENT"),
+    *ATTEMPT_VARIABLES,
     "MAM_ATTEMPT_TOKEN",  # or a session that an agent spawns would be ended with its attempt
 )
 
