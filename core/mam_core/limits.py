@@ -1,4 +1,4 @@
-"""Of an attempt that runs: which limit ends it next, and whether what it does is only a guess.
+"""Which limit ends a running attempt next, and whether its shown state is only a guess.
 
 Light, since the console's first frame is drawn with it.
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-#: Work that nobody spoke of for so long may have stopped.
+#: Without an event for so long, work may have stopped.
 OLD_SEC = 120.0
 #: A question stays open and a rest a rest; what goes on must be seen to.
 FADING = frozenset({"starting", "working"})
@@ -23,7 +23,7 @@ class Limit(StrEnum):
     WALL = "wall"
     IDLE = "idle"
     TOOL = "tool"  #: silent while a tool call is open
-    WAITING = "waiting"  #: for a person: the idle clock stands, the wall clock goes on
+    WAITING = "waiting"  #: for a person: the idle clock is paused, the wall clock goes on
 
     @property
     def timeout(self) -> str:
@@ -44,11 +44,11 @@ class NearLimit(NamedTuple):
         left = age(max(0.0, self.ends_at - now))
         ends = f"ends in {left} ({self.limit.timeout})"
         if self.limit is Limit.WAITING:
-            return f"the idle clock stands while it waits; {ends}"
+            return f"the idle clock is paused while it waits; {ends}"
         return f"tool call {self.words}; {ends}" if self.words else ends
 
     def to_dict(self, now: float) -> dict[str, Any]:
-        """As lists and `why` tell it."""
+        """As lists and `why` show it."""
         left = round(max(0.0, self.ends_at - now), 3)
         return {**self._asdict(), "limit": str(self.limit), "left_sec": left}
 
@@ -67,9 +67,9 @@ class NearLimit(NamedTuple):
 
 
 def is_doubtful(word: str, channel: str, limit: str, seen_at: float, now: float) -> bool:
-    """What an agent does is a guess: only its looks say so, or nothing was heard of it for long.
+    """Whether a shown state is a guess: seen from outside only, or with no event for long.
 
-    `word` is the state's as it is shown; `seen_at` is 0 where nothing was heard. While its wall
+    `word` is the state's as it is shown; `seen_at` is 0 where there was no event. While its wall
     clock is what ends it next, its worker sees it live, whatever little it tells.
     """
     if word not in FADING:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 DEFAULT_TIMEOUT_SEC = 3600
 DEFAULT_IDLE_TIMEOUT_SEC = 120
-#: So long a tool call that an agent told of may keep it silent.
+#: How long an open tool call may hold the idle clock.
 DEFAULT_TOOL_TIMEOUT_SEC = 1800
 MAX_PROMPT_BYTES = 1024 * 1024
 REDACTED = "[redacted]"

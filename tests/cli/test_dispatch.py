@@ -106,7 +106,7 @@ class TestLooking:
         (["summary", "--file", ""], "--file is given without a name"),
         (["sync", "--dry run"], "unknown option '--dry run'"),
         (["export", "--to x.json"], "unknown option '--to x.json'"),
-        (["init", "-n 3"], "(a file that is called so: './-n 3')"),
+        (["init", "-n 3"], "(for a file of that name: './-n 3')"),
         (["dance"], "invalid choice: 'dance'"),
     ],
 )

@@ -11,7 +11,7 @@ from tests.support.clock import FakeClock
 def test_why_says_by_whose_word_it_waits(mam: Mam, asking: str, frozen: FakeClock) -> None:
     frozen.pass_time(5)
     running, shown, limit, memory = mam.ok("why", asking).lines
-    assert limit == "the idle clock stands while it waits; ends in 59m (timeout)"
+    assert limit == "the idle clock is paused while it waits; ends in 59m (timeout)"
     assert memory == "its memory: no cap"
     assert running.startswith("it is running as attempt 1")
     assert shown == (

@@ -37,7 +37,7 @@ async def test_templates_groups_keys_and_notices_follow_the_file(file: Path) -> 
             '[groups.night]\nslots = 7\n[templates.fix]\nagent = "codex"\n'
             '[keys]\ncancel = "ctrl+x"\n[notify]\nmin = "high"\ndebounce_sec = 3\n',
         )
-        await seen.until_told("settings read again: groups.night.slots, keys.cancel")
+        await seen.until_told("settings reloaded: groups.night.slots, keys.cancel")
         await seen.press("n")
         form: JobForm = await seen.until_on(JobForm)
         assert "fix" in form._suggested.templates
@@ -54,7 +54,7 @@ async def test_the_key_that_reads_everything_again_does_not_wait(file: Path) -> 
         await seen.until(lambda: seen.app.settings._rounds.looks, "it has looked")
         says(file, '[console]\ntheme = "nord"\n')
         await seen.press("ctrl+r")
-        await seen.until_told("settings read again: console.theme")
+        await seen.until_told("settings reloaded: console.theme")
         assert seen.app.theme == "nord"
 
 
@@ -70,7 +70,7 @@ async def test_a_mistake_keeps_the_settings_and_is_said(file: Path, text: str, w
     async with opened(the_path(file)) as seen:
         theme = seen.app.theme
         says(file, text)
-        await seen.until_told("the settings stay as they were: ")
+        await seen.until_told("settings not reloaded: ")
         assert words in " ".join(seen.told())
         assert seen.desk.config.slots() == {"night": 2}
         assert seen.app.theme == theme

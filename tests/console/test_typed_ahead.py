@@ -140,7 +140,7 @@ async def test_what_was_typed_for_a_form_that_does_not_open_is_no_command(
     monkeypatch.setattr(key_queue, "_PATIENCE_SEC", 0.5)
     async with told(tmp_path, [summary(1)]) as seen:
         burst(seen, "ncy7")
-        await seen.until(lambda: "takes long to open" in " ".join(told_by(seen)), "it is said")
+        await seen.until(lambda: "slow to open" in " ".join(told_by(seen)), "it is said")
         burst(seen, "cy7")
         await asyncio.sleep(0.1)
         assert seen.app.views.name == "board"
@@ -164,7 +164,7 @@ async def test_a_form_that_opens_late_gets_what_is_typed_then(
     monkeypatch.setattr(key_queue, "_PATIENCE_SEC", 0.1)
     async with told(tmp_path, [summary(1)]) as seen:
         burst(seen, "nlost")
-        await seen.until(lambda: "takes long to open" in " ".join(told_by(seen)), "it is said")
+        await seen.until(lambda: "slow to open" in " ".join(told_by(seen)), "it is said")
         over.set()
         await seen.until_on(JobForm)
         burst(seen, "kept")

@@ -110,7 +110,9 @@ def test_a_log_that_is_not_here_proves_nothing(opened: Open, url: str, tmp_path:
     is_expired(here, job)
     swept = Sweep(here).once()
     if url.startswith("sqlite"):
-        assert [(one.act, "which is not here" in one.words) for one in swept] == [(Act.STALE, True)]
+        assert [(one.act, "which does not exist" in one.words) for one in swept] == [
+            (Act.STALE, True)
+        ]
     else:  # whoever has it ends it by itself, so that it comes back in time
         assert swept == []
     assert here.get(job.job_id).status is Status.RUNNING

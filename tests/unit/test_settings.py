@@ -54,7 +54,7 @@ def test_a_mistake_leaves_all_as_it_was_and_is_said_once(file: Path, text: str, 
     settings.look(at_once=True)
     file.write_text(text)
     told = settings.look(at_once=True).words()
-    assert told.startswith("the settings stay as they were: ")
+    assert told.startswith("settings not reloaded: ")
     assert words in told
     assert "\n" not in told
     assert not settings.look().words()
@@ -68,7 +68,7 @@ def test_a_file_that_is_gone_still_counts(file: Path) -> None:
     settings = Settings(config)
     settings.look(at_once=True)
     file.unlink()
-    assert "is gone" in settings.look(at_once=True).words()
+    assert "was removed" in settings.look(at_once=True).words()
     assert config.slots() == {"agents": 2}
 
 
@@ -93,7 +93,7 @@ def test_where_records_and_events_are_counts_after_the_next_start(
     file.write_text('[broker]\nhost = "there"\n[store]\nurl = "files"\n[notify]\nbell = false\n')
     look = settings.look(at_once=True)
     assert look.later == ("broker.host",)
-    assert "after the next start: broker.host" in look.words()
+    assert "takes effect after a restart: broker.host" in look.words()
     assert (config.broker.host, config.broker.port, config.store.url) == (None, 1999, url)
     assert not config.notify.bell
 

@@ -204,7 +204,7 @@ class TestABoot:
         clock.reboot()
         swept = only(sweep.once())
         assert (swept.act, swept.witness) == (Act.REQUEUED, Witness.BOOT)
-        assert registry.get(job.job_id).detail == "its host was started anew"
+        assert registry.get(job.job_id).detail == "its host was restarted"
 
     def test_makes_a_torn_mark_no_riddle(
         self, registry: Registry, sweep: Sweep, clock: FakeClock
@@ -332,7 +332,10 @@ class TestWhatCannotBeKnown:
         with Registry(store, clock=clock, node=NODE) as other:
             job = running(other, lease=terms(us()))
         shutil.rmtree(logs.path)
-        assert "which is not here" in self.stale(registry, Sweep(registry), clock, job).words
+        assert (
+            "which does not exist on this host"
+            in self.stale(registry, Sweep(registry), clock, job).words
+        )
 
     def test_another_host_is_judged_by_its_wall_clock(
         self, place: Path, registry: Registry, sweep: Sweep, clock: FakeClock

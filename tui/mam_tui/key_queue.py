@@ -29,7 +29,7 @@ _MOST_LAPS = 6
 #: Only where the key opens something that is still being prepared, what was typed for it is
 #: dropped: the view below would take it for commands.
 _PATIENCE_SEC = 2.0
-_LATE = "it takes long to open: keys are ignored until then; esc goes back to what is seen"
+_LATE = "slow to open: keys are ignored until it has opened; esc: back to the view"
 
 
 class KeyQueue:

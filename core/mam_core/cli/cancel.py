@@ -19,7 +19,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         action="store_true",
-        help="until those that run have ended, and say what they left behind",
+        help="wait until running jobs have ended, and say what they left behind",
     )
     json_option(parser)
 

@@ -25,7 +25,7 @@ _LOOK_SEC = 0.5
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="register so many jobs (default: without end)"
+        "--jobs", type=int, metavar="N", help="stop after N jobs (default: no limit)"
     )
     parser.add_argument(
         "--seconds", type=float, metavar="S", help="end by itself after this time (default: never)"
@@ -35,8 +35,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "Every agent in it is simulated: no model is asked. It has a registry, a broker and a tmux "
-        "server of its own, and nothing of it stays when it ends. Jobs come until it is left; a "
-        "question that nobody answers is answered after a while, and the oldest jobs are removed."
+        "server of its own, and nothing of it stays when it ends. Jobs keep coming until you "
+        "leave. A question that you do not answer is answered after a minute, and the oldest jobs "
+        "are removed."
     )
 
 

@@ -84,7 +84,7 @@ def _check(args: argparse.Namespace) -> None:
     for name in args.names:
         if name.startswith("-"):  # argparse takes one with a blank in it for a name
             raise UsageError(
-                f"unknown option {name!r:.80} (a file that is called so: './{name:.60}')"
+                f"unknown option {name!r:.80} (for a file of that name: './{name:.60}')"
             )
     count = len(args.names)
     wrong = {"": count > 0, "[FILE]": count > 1}.get(

@@ -33,7 +33,7 @@ TABLES: Mapping[str, Table] = {
             "idle_timeout_sec": Setting(_FIELD, "longest silence", DEFAULT_IDLE_TIMEOUT_SEC),
             "tool_timeout_sec": Setting(
                 _SECONDS,
-                "so long a tool call that an agent told of may keep it silent",
+                "how long an open tool call may hold the idle clock",
                 DEFAULT_TOOL_TIMEOUT_SEC,
             ),
             "agent": Setting(_FIELD, "agent of a job that names none"),

@@ -36,7 +36,7 @@ def held(look: Look) -> Iterator[Finding]:
 def _loss(look: Look, node: Node, job: Job, lease: Lease) -> str:
     """Why its worker cannot be believed in any more; empty while it can."""
     if node.was_restarted(lease):
-        return "its host was started anew since its worker took it"
+        return "its host was restarted since its worker took it"
     gone = node.sees_no_worker(lease)
     if look.registry.lease_expired(lease):
         since = f", last renewed at {lease.renewed_at}" if lease.renewed_at else ""

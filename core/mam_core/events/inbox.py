@@ -109,7 +109,7 @@ class Inbox:
                 return Dropped(Drop.FORGED, job_id, "its signature is not the job's")
             return Dropped(Drop.UNSIGNED, job_id, "it is not signed, and the job has a token")
         if not 0 < event.seq <= job.last_seq:
-            why = f"it says event {event.seq}, and the registry has issued {job.last_seq}"
+            why = f"event {event.seq}, but the registry has issued only {job.last_seq}"
             return Dropped(Drop.UNISSUED, job_id, why)
         return message
 

@@ -63,7 +63,7 @@ def start_again(registry: Registry) -> str:
     if not registry.store.removal():
         return "no registry was removed here: nothing to accept"
     registry.store.forget_removal()
-    return "accepted: the registry that was removed is no longer mentioned"
+    return "accepted: mam no longer warns that a registry was removed here"
 
 
 def installed_agents() -> list[str]:

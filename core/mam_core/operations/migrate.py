@@ -77,7 +77,7 @@ def database_url(place: str, cwd: str | None = None) -> StoreUrl | None:
         if scheme and scheme[1] != StoreKind.FILES:
             raise InvalidField(
                 f"unknown kind of store {scheme[0]!r}: use sqlite:PATH, postgresql://… or files "
-                f"(a folder that is called so: ./{place})"
+                f"(for a folder of that name: ./{place})"
             )
         return None
     url = StoreUrl.parse(place, cwd or os.getcwd())

@@ -30,7 +30,7 @@ _PHRASES = {
     NeedKind.BUDGET: "used up its budget",
     NeedKind.RETRIES: "failed",
     NeedKind.STUCK: "cannot run",
-    NeedKind.UNSERVED: "is served by nobody",
+    NeedKind.UNSERVED: "has no worker",
     NeedKind.QUOTA: "waits for its agent's quota",
 }
 

@@ -27,18 +27,18 @@ class Look(NamedTuple):
     """What one look at the files has found; nothing most of the time."""
 
     changed: tuple[str, ...] = ()
-    later: tuple[str, ...] = ()  #: changed, and counts after the next start
+    later: tuple[str, ...] = ()  #: changed, and takes effect after a restart
     trouble: str = ""  #: why they were not taken over
 
     def words(self) -> str:
         """For a person; empty when there is nothing to say."""
         if self.trouble:
-            return f"the settings stay as they were: {self.trouble}"
+            return f"settings not reloaded: {self.trouble}"
         said = []
         if self.changed:
-            said.append(f"settings read again: {_listed(self.changed)}")
+            said.append(f"settings reloaded: {_listed(self.changed)}")
         if self.later:
-            said.append(f"after the next start: {_listed(self.later)}")
+            said.append(f"takes effect after a restart: {_listed(self.later)}")
         return "; ".join(said)
 
 
@@ -91,7 +91,7 @@ class Settings:
         try:
             newer = load(self._path, cwd=self._cwd)
             if gone := [path for path in old.files if path not in newer.files]:
-                raise ConfigError(f"{gone[0]} is gone, or not ours any more")
+                raise ConfigError(f"{gone[0]} was removed, or belongs to another user now")
             said, now = _in_files(old), _in_files(newer)
             others = {path: one for path, one in old.values.items() if path not in said}
             kept = {path: one for path, one in said.items() if self._is_fixed(path)}

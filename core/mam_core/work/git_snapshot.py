@@ -110,7 +110,7 @@ def _copy_index(source: str, target: str) -> None:
     with open(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as read:
         state = os.fstat(read.fileno())
         if not stat.S_ISREG(state.st_mode) or state.st_size > _MAX_INDEX_BYTES:
-            raise OSError(errno.EINVAL, "git's index is no plain file of a usual size")
+            raise OSError(errno.EINVAL, "git's index is no regular file, or too large")
         with open(target, "wb") as write:
             shutil.copyfileobj(read, write)
     os.utime(target, ns=(state.st_atime_ns, state.st_mtime_ns))

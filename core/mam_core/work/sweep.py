@@ -172,7 +172,7 @@ class Sweep:
             mark = traces_of(self._registry.store.audit, job).mark
             if mark is None or mark.supervisor.boot_id != lease.boot_id:
                 return self._look_from_afar(job, lease)
-        return _Lost(job, Witness.BOOT, "its host was started anew")
+        return _Lost(job, Witness.BOOT, "its host was restarted")
 
     def _may_have_slept(self, job: Job, lease: Lease) -> bool:
         """Its worker did not renew the lease, and is perhaps about to."""

@@ -116,7 +116,9 @@ def traces_of(audit: Audit, job: Job) -> Traces:
     except (OSError, StoreError) as problem:
         return Traces(None, f"its log cannot be read: {problem}")
     if mark is None and place != ours and not os.path.isdir(place):
-        return Traces(None, f"its worker keeps its log at {place}, which is not here")
+        return Traces(
+            None, f"its worker keeps its log at {place}, which does not exist on this host"
+        )
     if mark is None and place == ours and not _tells_of(audit, job):
         # With another DELEGATE_JOB_LOGS_DIR the worker's marks are not where we look.
         return Traces(None, "its worker keeps another log, so its processes are not known here")
