@@ -1,4 +1,4 @@
-"""Locks of files: a bounded wait, and the name of whoever holds one.
+"""File locks: a bounded wait, and which process holds one.
 
 The kernel frees the lock of a process that dies, but not that of one that is stopped.
 """
@@ -33,7 +33,7 @@ def lock_within(fd: int, path: str) -> None:
 
 
 def holder_in_words(fd: int, supposed: str = "") -> str:
-    """Who holds the lock of this file; `supposed` is a pid, for kernels that do not tell."""
+    """Who holds the lock of this file; `supposed` is a pid, for kernels that do not say."""
     pid = _kernel_holder(os.fstat(fd)) or supposed
     if not pid:
         return "another process"
@@ -42,7 +42,7 @@ def holder_in_words(fd: int, supposed: str = "") -> str:
 
 
 def is_stopped(pid: str) -> bool:
-    """By the kernel's word, where it gives one (Linux): it will not move until somebody acts."""
+    """Whether Linux shows the process as stopped: it holds its locks until it is continued."""
     try:
         with open(f"/proc/{int(pid)}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
@@ -51,7 +51,7 @@ def is_stopped(pid: str) -> bool:
 
 
 def _kernel_holder(state: os.stat_result) -> str:
-    """The pid that the kernel names for a ``flock`` on this file; empty where it does not tell."""
+    """The pid that the kernel names for a ``flock`` on this file; empty where it names none."""
     want = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
     try:
         with open("/proc/locks", encoding="ascii") as locks:

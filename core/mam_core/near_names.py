@@ -1,4 +1,4 @@
-"""A name that nobody knows, and the one that was probably meant."""
+"""Sentences about unknown names, with the one that was probably meant."""
 
 from __future__ import annotations
 

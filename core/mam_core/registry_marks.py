@@ -1,7 +1,7 @@
 """A mark for each registry that held jobs, outside of its folder, so that its removal is noticed.
 
 An agent's ``rm -rf`` or ``git clean`` takes the registry with it, and an empty one would look
-as if nothing had ever been there. The mark stands in the person's state folder, by host (a home
+as if nothing had ever been there. The mark is kept in the person's state folder, by host (a home
 may be shared) and by real path. A second mark says that a registry was made anew in the place of
 one that was removed; it stays until a person confirms that.
 """
@@ -48,7 +48,7 @@ def forget(place: str) -> None:
 
 
 def removal(place: str, *, is_there: bool) -> str:
-    """What a person must know; empty: nothing. `is_there`: a registry stands at `place` now."""
+    """A warning that a registry was removed; empty: none was. `is_there`: one exists at `place`."""
     mark = _mark(place)
     if os.path.lexists(mark + _ANEW):
         return (
@@ -64,7 +64,7 @@ def removal(place: str, *, is_there: bool) -> str:
 
 
 def _make(path: str, place: str) -> None:
-    """It is a help, and no need: trouble with it is not worth a word."""
+    """Write a mark; a failure is ignored, since a mark only adds a warning."""
     home, name = os.path.split(path)
     with suppress(MamError, OSError), Folder.open(home, create=True) as folder:
         folder.put_new(name, os.fsencode(place) + b"\n")

@@ -1,8 +1,8 @@
-"""Which tool calls of an agent are open: begun, and not told to have ended.
+"""The open tool calls of an agent: begun, and not reported to have ended.
 
 While one is, an agent may be silent for good reason: a test suite, a build. Calls run
 side by side, and those of a sub-agent lie within the call that started it, so that one
-whose end is never told goes with that call, and with the turn at the latest.
+whose end is never reported ends with that call, and with the turn at the latest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from mam_core.agents.streams.discretion import short
 
-#: More than this at once is no agent of ours: the oldest is taken to have ended.
+#: More than this at once is not plausible: the oldest is taken to have ended.
 MAX_OPEN = 256
 _NAME_CHARS = 80
 
@@ -28,7 +28,7 @@ class OpenCall(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Fit to be told: `Bash pytest -q`."""
+        """Short enough for an event: `Bash pytest -q`."""
         return short(" ".join(filter(None, (self.tool, self.words))), _NAME_CHARS)
 
 
@@ -59,7 +59,7 @@ class OpenCalls:
         self._forget(call.call_id for call in self.all() if call.within == within)
 
     def forget(self) -> None:
-        """A turn is over, or begins: nothing of an earlier one still runs."""
+        """Close all: a turn ends or begins, and nothing of an earlier one still runs."""
         self._open.clear()
 
     def _forget(self, call_ids: Iterable[str]) -> None:

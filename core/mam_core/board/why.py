@@ -2,7 +2,7 @@
 
 The rules are those of a claim (`claims`). Here they get what a person asks next: since when,
 until when, whether the job can ever run, whether anybody would take it, and what helps.
-Everything is worked out from facts that somebody else has gathered, so that a list of a hundred
+Everything is computed from facts that `operations.evidence` gathered, so that a list of a hundred
 thousand jobs can ask for each of them. The console reads this module before its first frame:
 what only an answer needs is imported where it is given.
 """
@@ -31,7 +31,7 @@ PATIENCE_SEC = 60.0
 _TITLE_CHARS = 40
 #: So many upstream jobs of one job are described in full.
 _DESCRIBED = 8
-#: So many of them stand in a column.
+#: So many of them are named in a column.
 _NAMED = 3
 
 #: A label and an agent: what a session or a worker serves.
@@ -113,7 +113,7 @@ class Evidence(NamedTuple):
 
 
 class Root(NamedTuple):
-    """The job that a chain of upstream jobs comes to a stand at."""
+    """The job at which a chain of upstream jobs is stuck."""
 
     job_id: str
     follower: str  #: the job that comes right after it
@@ -185,7 +185,7 @@ class _Asked(NamedTuple):
 class BlockReasons:
     """The answers for many jobs; it keeps who comes after whom, and what the rules ask.
 
-    `look_up` knows the jobs; whoever changes one tells it by `put`.
+    `look_up` finds a job; each change of one is passed to `put`.
     """
 
     def __init__(
@@ -422,7 +422,7 @@ class BlockReasons:
         return self.root_of(upstream)
 
     def _trouble(self, job_id: str, now: float | None = None) -> str:
-        """Of the job that a chain has come to a stand at; without `now` no age is told."""
+        """What is wrong with the job at which a chain is stuck; without `now` no age is shown."""
         found = self._look_up(job_id)
         if found is None:
             return f"{job_id} is not in the registry"

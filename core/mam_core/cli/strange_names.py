@@ -1,4 +1,4 @@
-"""Names that nothing knows, said beside the answer of a verb that was given them."""
+"""Warnings about unknown names, printed beside the answer of a verb."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the answer to "why is this job not running" rests on, gathered from where it stands.
+"""Gathers the facts behind the answer to "why is this job not running".
 
 Pauses, full groups, and who serves which label: the sessions on record, the workers among the
-processes of this host, and where hosts share a registry what the others say of theirs. Whoever
-looks again and again keeps one `Services`.
+processes of this host, and where hosts share a registry what the others announce. A caller
+that asks repeatedly keeps one `Services`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 #: The workers of all hosts of a registry; None: they cannot be heard.
 Hosts = Callable[[Registry], Sequence[Heard] | None]
 
-#: Whoever submitted such a job, or dispatched it, serves its label himself.
+#: The command that submitted or dispatched such a job serves its label itself.
 _SERVED_BY_THEIR_OWN = ("submit:", "dispatch:")
 #: Between two looks at all processes: they cost some hundredths of a second.
 _SCAN_SEC = 4.0

@@ -1,7 +1,7 @@
-"""Agents, groups, labels and hosts that somebody knows: a name that nobody does is mostly mistyped.
+"""Warnings about unknown agents, groups, labels and hosts, which are mostly mistyped.
 
-Nothing is refused for that alone, since the first job of a group is how a group begins. A verb that
-was given such a name says so beside its answer. Where nothing is known yet, nothing is said.
+An unknown name is not refused, since the first job of a group is how a group begins: the verb that
+was given it adds a warning to its answer. Where no name is known yet, there is no warning.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def strange_names(
     config: Config,
     requests: Sequence[Mapping[str, Any]],
 ) -> list[str]:
-    """A sentence for each name that nothing knows in what jobs are to be.
+    """A sentence for each unknown name in the fields of jobs that are about to be registered.
 
-    Asked before they are registered, or each would be known by its own job.
+    Called before they are: afterwards each name would be known by its own job.
     """
     found: list[str] = []
     for kind in _OF_A_JOB:

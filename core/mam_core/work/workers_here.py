@@ -22,7 +22,7 @@ def is_mam(command: list[str]) -> bool:
 
 
 def options_of_worker(command: list[str]) -> dict[str, str] | None:
-    """What stands after each word of a ``mam work``; None for any other command."""
+    """What follows each word of a ``mam work``; None for any other command."""
     if "work" not in command:
         return None
     at = command.index("work")
