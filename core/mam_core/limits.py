@@ -15,6 +15,8 @@ OLD_SEC = 120.0
 FADING = frozenset({"starting", "working"})
 #: The channels that only look at an agent from outside.
 WEAK = frozenset({"title", "screen", "silence"})
+#: Later than any limit can end: a stranger's number may be infinite.
+_LATEST = 1e12
 
 
 class Limit(StrEnum):
@@ -61,8 +63,11 @@ class NearLimit(NamedTuple):
         if not isinstance(data, Mapping):
             return None
         try:
-            return cls(Limit(data["limit"]), float(data["ends_at"]), str(data.get("words") or ""))
-        except (KeyError, TypeError, ValueError):
+            ends_at = float(data["ends_at"])
+            if not 0 < ends_at < _LATEST:  # nor NaN
+                return None
+            return cls(Limit(data["limit"]), ends_at, str(data.get("words") or ""))
+        except (KeyError, OverflowError, TypeError, ValueError):
             return None
 
 

@@ -272,3 +272,6 @@ class TestNearLimit:
         assert one.event({**told, "seq": 3, "data": {"limit": None}}).limit is None
         for foreign in (7, {}, {"limit": "moon", "ends_at": 1}, {"limit": "idle"}):
             assert one.event({**told, "seq": 3, "data": {"limit": foreign}}).limit is None
+        for number in ("-inf", "inf", "nan", -1e300, 1e300, 10**400):
+            limit = {"limit": "wall", "ends_at": number}
+            assert one.event({**told, "seq": 3, "data": {"limit": limit}}).limit is None
