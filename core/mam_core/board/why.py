@@ -239,7 +239,7 @@ class BlockReasons:
 
     def gather(self, evidence: Evidence) -> None:
         self.evidence = evidence
-        self._common.clear()
+        self._common = {}  # a new one: the graph's thread may be about to write to the old
 
     def due(self, now: float) -> Iterator[str]:
         """The jobs whose moment has come since this was asked last."""
@@ -350,14 +350,14 @@ class BlockReasons:
         """Whether every pending job of this agent and group is held; worked out once."""
         if self.evidence is None:
             return False
-        kind = job.agent, job.group
-        found = self._common.get(kind)
+        kind, common = (job.agent, job.group), self._common
+        found = common.get(kind)
         if found is None:
             from mam_core.claims import refusals
 
             asked = _Asked(Status.PENDING, *kind)
             found = any(refusals(asked, self, now=now, slots=self._slots))
-            self._common[kind] = found
+            common[kind] = found
         return found
 
     @property
