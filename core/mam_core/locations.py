@@ -77,17 +77,18 @@ def nearest_place(
 
 
 def project_folder(cwd: str) -> str:
-    """The nearest folder from here upward that has a registry; where there is none, the nearest
-    that had one which was removed, else `cwd` itself."""
+    """The nearest folder from here upward that has a registry, or had one which was removed; where
+    there is none, `cwd` itself."""
+    from mam_core.registry_marks import is_marked
+
     homes = (DEFAULT_REGISTRY_DIR, LEGACY_REGISTRY_DIR)
     for folder in _upward(cwd):
         for path in (os.path.join(folder, home) for home in homes):
             if os.path.isdir(path) and (folder == cwd or os.stat(path).st_uid == os.geteuid()):
                 return folder
-    from mam_core.registry_marks import is_marked
-
-    marked = (f for f in _upward(cwd) if is_marked(os.path.join(f, DEFAULT_REGISTRY_DIR)))
-    return next(marked, cwd)
+        if is_marked(os.path.join(folder, DEFAULT_REGISTRY_DIR)):
+            return folder
+    return cwd
 
 
 def _upward(cwd: str) -> Iterator[str]:

@@ -43,6 +43,32 @@ def test_takes_new_jobs_and_goes_on_saying_it(removed: Mam) -> None:
     assert ANEW in removed.ok("list").err
 
 
+@pytest.mark.parametrize(
+    "words", [("work", "--label", "a", "--drain"), ("work", "--label", "a", "--once")]
+)
+def test_is_not_forgotten_when_a_command_makes_the_folder_again(
+    removed: Mam, words: tuple[str, ...]
+) -> None:
+    """As a worker of cron does before anybody looks."""
+    removed(*words)
+    assert (removed.folder / ".mam").exists()
+    assert ANEW in removed.ok("list").err
+
+
+def test_one_within_another_is_missed_as_well(mam: Mam, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its jobs would go to the registry of the folder above, without a word."""
+    mam.register("outer")
+    inner = mam.folder / "inner"
+    inner.mkdir()
+    path = str(inner / ".mam" / "jobs")
+    mam.ok("--registry-dir", path, "register", "--prompt", "x", "--agent", "shell", "--label", "a")
+    monkeypatch.chdir(inner)
+    shutil.rmtree(inner / ".mam")
+    answer = mam.ok("list")
+    assert GONE in answer.err
+    assert "outer" not in answer.out
+
+
 @pytest.mark.parametrize("with_a_job", [True, False])
 def test_until_a_person_accepts_it(removed: Mam, with_a_job: bool) -> None:
     if with_a_job:
@@ -50,7 +76,8 @@ def test_until_a_person_accepts_it(removed: Mam, with_a_job: bool) -> None:
     assert "accepted" in removed.ok("init", "--again").err
     assert removed.ok("list").err == ""
     assert "nothing to accept" in removed.ok("init", "--again").err
-    removed.register("another")
+    if not with_a_job:
+        removed.register("another")
     assert removed.ok("list").err == ""
     shutil.rmtree(removed.folder / ".mam")
     assert GONE in removed.ok("list").err

@@ -116,6 +116,8 @@ def work(
             announcing(registry, registry_path, config, shown),
             answering(registry, registry_path, config),
         ):
+            if removal := registry.store.removal():
+                warn(removal)
             worker.run()
     finally:
         if placard is not None:

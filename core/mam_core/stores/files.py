@@ -195,6 +195,8 @@ class FilesStore:
 
     def forget_removal(self) -> None:
         registry_marks.forget(self.path)
+        if self._has_records():
+            registry_marks.remember(self.path)  # those of now, which may be removed as well
 
     def _has_records(self) -> bool:
         """As in a folder that another tool made, or that a backup brought back."""
