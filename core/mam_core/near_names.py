@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 #: So many are named where none is near.
 _FEW = 8
+#: How much of two labels must be the same; 1 is all of it.
+_VERY_NEAR = 0.75
+_NUMBER = "0123456789-_"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -23,3 +26,18 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     if not hint and 0 < len(there) <= _FEW:
         hint = f" (known: {', '.join(there)})"
     return f"unknown {what} {name[:60]!r}{hint}"
+
+
+def is_mistyped(label: str, known: Iterable[str]) -> bool:
+    """A new label is mistyped when it is nearly another one; `coder-2` is a sibling of `coder`."""
+    import difflib
+
+    from mam_core.sessions import LABEL_PREFIX
+
+    def bare(name: str) -> str:
+        return name.removeprefix(LABEL_PREFIX)
+
+    siblings = {bare(one) for one in known}
+    if bare(label).rstrip(_NUMBER) in {one.rstrip(_NUMBER) for one in siblings}:
+        return False
+    return bool(difflib.get_close_matches(bare(label), siblings, 1, _VERY_NEAR))

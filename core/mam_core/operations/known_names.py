@@ -46,7 +46,7 @@ def strange_names(
     found: list[str] = []
     for kind in _OF_A_JOB:
         given = dict.fromkeys(str(one[kind]) for one in requests if one.get(kind))
-        found += _strange(registry, registry_path, config, kind, list(given))
+        found += _strange(registry, registry_path, config, kind, list(given), is_new=True)
     return found
 
 
@@ -64,7 +64,13 @@ def strange_filter(
 
 
 def _strange(
-    registry: Registry, registry_path: str, config: Config, kind: NameKind, given: list[str]
+    registry: Registry,
+    registry_path: str,
+    config: Config,
+    kind: NameKind,
+    given: list[str],
+    *,
+    is_new: bool = False,
 ) -> Iterator[str]:
     """In the order of what it costs to know one: by the settings, by a job, by all jobs."""
     names = [name for name in given if not _is_set(config, kind, name)]
@@ -74,7 +80,10 @@ def _strange(
     names = [name for name in names if known and name not in known]
     if not names:
         return
-    from mam_core.near_names import unknown  # most names are known
+    from mam_core.near_names import is_mistyped, unknown  # most names are known
+
+    if is_new and kind is NameKind.LABEL:  # every session begins with a new one
+        names = [name for name in names if is_mistyped(name, known)]
 
     for name in names[:_NAMED]:
         yield unknown(_WORDS[kind], name, known)
