@@ -13,6 +13,8 @@ import pytest
 
 from mam_core.clock import parse_stamp
 from mam_core.config import Config
+from mam_core.operations.cancel import awaited
+from mam_core.operations.outcome import Outcome
 from mam_core.operations.past import past
 from mam_core.records import Reason, Status
 from mam_core.stores.base import GateKind
@@ -103,6 +105,9 @@ def test_one_whose_worker_is_lost(shop: Workshop) -> None:
     code, out, err = cancel(shop, job_id)
     assert (code, out) == (0, [job_id])
     assert "is cancelling" in err[0]
+    (given_up,) = awaited(shop.registry, [Outcome(job_id, True, err[0], shop.job(job_id))], 0.1)
+    assert not given_up.ok
+    assert "still running after 0.1 s" in given_up.message
     shop.set(sweep_sec=0.2)
     with shop.mam("watch", "--all"):
         is_cancelled_by_bea(shop, job_id)

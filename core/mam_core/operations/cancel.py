@@ -35,8 +35,8 @@ def cancel(registry: Registry, job_ids: Sequence[str], why: str = "") -> list[Ou
 
 
 def awaited(registry: Registry, outcomes: Sequence[Outcome], wait_sec: float) -> list[Outcome]:
-    """The same when those that were asked to end have ended, with what they left; after
-    `wait_sec` as they are."""
+    """The same when those that were asked to end have ended, with what they left; one that has
+    not ended after `wait_sec` is refused."""
     deadline = registry.clock.since_boot() + wait_sec
     found = list(outcomes)
     while any(_is_awaited(one) for one in found) and registry.clock.since_boot() < deadline:
@@ -44,7 +44,12 @@ def awaited(registry: Registry, outcomes: Sequence[Outcome], wait_sec: float) ->
         waiting = [one.job_id for one in found if _is_awaited(one)]
         seen = {one.job_id: one for one in for_each(waiting, partial(_looked_at, registry))}
         found = [seen.get(one.job_id, one) for one in found]
-    return found
+    return [_given_up(one, wait_sec) if _is_awaited(one) else one for one in found]
+
+
+def _given_up(one: Outcome, wait_sec: float) -> Outcome:
+    words = f"{one.message}; still running after {wait_sec:g} s, `mam why {one.job_id}` says more"
+    return Outcome.refused(one.job_id, TransitionRefused(words), one.job)
 
 
 def _is_awaited(one: Outcome) -> bool:
