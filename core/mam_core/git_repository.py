@@ -35,7 +35,10 @@ _OPTIONS = (
 )
 
 #: What git looks for in a common folder, besides its settings and hooks.
-_LINKED = ("objects", "refs", "packed-refs", "logs", "info", "shallow", "worktrees", "lfs")
+_LINKED = (
+    *("objects", "refs", "packed-refs", "reftable", "logs", "info", "shallow", "worktrees"),
+    "lfs",
+)
 
 #: Settings that say how files are stored, and whose values name no program and no file.
 _KEPT = {

@@ -53,6 +53,13 @@ class TestClaude:
         feed(parser, result("1"))
         assert named(parser) == ["Bash make"]
 
+    def test_calls_within_calls_end_with_the_outermost_however_deep_they_are(self) -> None:
+        parser = new_parser(StreamFormat.CLAUDE)
+        feed(parser, used("0", "Agent"))
+        feed(parser, *(used(str(n), "Agent", str(n - 1)) for n in range(1, MAX_OPEN)))
+        feed(parser, result("0"))
+        assert named(parser) == []
+
     def test_a_turn_that_is_over_leaves_none(self) -> None:
         """Also one that was interrupted: it tells no result of the call."""
         parser = new_parser(StreamFormat.CLAUDE)

@@ -7,7 +7,6 @@ whose end is never reported ends with that call, and with the turn at the latest
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from mam_core.agents.streams.discretion import short
@@ -56,12 +55,14 @@ class OpenCalls:
 
     def leave(self, within: str) -> None:
         """A sub-agent has ended, and with it whatever it called."""
-        self._forget(call.call_id for call in self.all() if call.within == within)
+        ended = [within]
+        while ended:
+            outer = ended.pop()
+            inner = [call.call_id for call in self.all() if call.within == outer]
+            for call_id in inner:
+                del self._open[call_id]
+            ended += filter(None, inner)
 
     def forget(self) -> None:
         """Close all: a turn ends or begins, and nothing of an earlier one still runs."""
         self._open.clear()
-
-    def _forget(self, call_ids: Iterable[str]) -> None:
-        for call_id in list(call_ids):
-            self.end(call_id)
