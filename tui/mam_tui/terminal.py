@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,8 +41,10 @@ class TerminalOutput(io.TextIOBase):
         self._lost = lost
         self._deadline = math.inf
         self.is_lost = False
-        self._poll = select.poll()
+        self._once = threading.Lock()
+        self._poll, self._room = select.poll(), select.poll()
         self._poll.register(self._fd, 0)
+        self._room.register(self._fd, select.POLLOUT)
 
     def fileno(self) -> int:
         return self._number
@@ -60,7 +63,7 @@ class TerminalOutput(io.TextIOBase):
             except BlockingIOError:
                 if time.monotonic() > self._deadline:
                     self._lose()
-                select.select((), (self._fd,), (), _LOOK_SEC)
+                self._room.poll(_LOOK_SEC * 1000)
             except OSError:
                 self._lose()
         return len(text)
@@ -83,7 +86,10 @@ class TerminalOutput(io.TextIOBase):
 
     def _lose(self) -> None:
         """Nothing that comes after the console, up to Python's own end, may wait for it, either."""
-        self.is_lost = True
+        with self._once:
+            if self.is_lost:
+                return
+            self.is_lost = True
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for number in (1, 2):
             os.dup2(nowhere, number)
