@@ -85,7 +85,7 @@ def _homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _private_surroundings(_homes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _private_surroundings(_homes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No test reads the settings of whoever runs it, nor leaves a registry where it was started."""
     for name in _OURS:
         monkeypatch.delenv(name, raising=False)
@@ -95,6 +95,11 @@ def _private_surroundings(_homes: Path, monkeypatch: pytest.MonkeyPatch) -> None
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(home)
+    yield
+    # `--store` is told to whoever is started. What a test leaves so would reach the fixtures of the
+    # next module, which are set up before this one.
+    for name in _OURS:
+        os.environ.pop(name, None)
 
 
 @pytest.fixture(autouse=True)
