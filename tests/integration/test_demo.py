@@ -102,7 +102,7 @@ def test_it_shows_every_state_and_takes_everything_with_it(theatre: Theatre) -> 
             watched.until(lambda: stood(fails, "error"), "one fails")
             watched.until(lambda: stood("Translate the manual", "blocked (quota)"), "a limit")
             watched.until(lambda: stood(writes, "completed"), "one is completed")
-            watched.until(lambda: stood(tries, "pending (exit)"), "one waits for its next try")
+            watched.until(lambda: stood(tries, "blocked (exit)"), "one waits for its next try")
             assert retry(registry, [named(fails)])[0].ok
             watched.until(lambda: stood(fails, "attempt 2"), "one is tried again")
             watched.until(lambda: stood(asks, "completed"), "the answer let it go on")

@@ -320,7 +320,7 @@ def test_what_is_no_plain_file_holds_nobody_up(repo: Path, name: str) -> None:
     if name == "index":  # git itself would wait for somebody to write into it
         repository = Repository.of(str(repo))
         assert repository is not None
-        with pytest.raises(OSError, match="no plain file"):
+        with pytest.raises(OSError, match="no regular file"):
             take(repository, Deadline(60))
     else:
         assert git_state(str(repo)) is not None
