@@ -23,14 +23,13 @@ from mam_core.leases import LeaseTerms
 from mam_core.operations.panes import Panes
 from mam_core.operations.session_looks import SessionLooks, SessionsNow
 from mam_core.operations.spawn import Wanted, plan, spawn
-from mam_core.process_mark import ProcessMark
+from mam_core.process_mark import ProcessMark, pid_namespace
 from mam_core.records import Job
 from mam_core.registry import Registry
 from mam_core.sessions import WORKER, Session, SessionFolder
 from mam_core.tmux.facts import PaneFact, PaneLabel
 from mam_core.tmux.server import TmuxServer
 from mam_core.wiring import open_registry
-from mam_core.work.marks import pid_namespace
 
 #: Of the audit log of each job, before the first look.
 _LINES = 10

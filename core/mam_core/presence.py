@@ -17,10 +17,9 @@ from typing import NamedTuple
 from mam_core.codec import loads
 from mam_core.disk import Folder
 from mam_core.errors import StoreError, UnreadableRecord
-from mam_core.process_mark import ProcessMark
+from mam_core.process_mark import ProcessMark, is_out_of_view, pid_namespace
 from mam_core.sessions import WORKER, FileMark, SessionFolder, check_name, file_mark, mark_of
 from mam_core.tmux.facts import SessionExists
-from mam_core.work.marks import FIRST_NAMESPACE, pid_namespace
 
 _LIMIT = 4096
 
@@ -77,7 +76,7 @@ class Announced(NamedTuple):
     @property
     def is_out_of_view(self) -> bool:
         """Whether it lives cannot be seen from here, as from inside an agent's own namespace."""
-        return self.namespace != 0 and pid_namespace() not in (self.namespace, FIRST_NAMESPACE)
+        return is_out_of_view(self.namespace)
 
 
 def announced(sessions: SessionFolder, name: str) -> Announced | None:

@@ -14,7 +14,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mam_core.clock import SystemClock
-from mam_core.work.processes import open_pidfd
+from mam_core.work.processes import HAS_PROC, open_pidfd
+
+#: The kernel's number for the one PID namespace from which every process is seen.
+FIRST_NAMESPACE = 0xEFFFFFFC
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +89,19 @@ def _start_time_by_ps(pid: int) -> str:
         return ""
     state, _, started = answer.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else started.strip()
+
+
+def pid_namespace() -> int:
+    """The number of our PID namespace; 0 where there are none."""
+    if not HAS_PROC:
+        return 0
+    try:
+        return int(os.readlink("/proc/self/ns/pid")[5:-1])
+    except (OSError, ValueError):
+        return 0
+
+
+def is_out_of_view(namespace: int) -> bool:
+    """Whether a process that has its pid in `namespace` (0: not known) lives cannot be seen from
+    here, as from inside an agent's own namespace."""
+    return namespace != 0 and pid_namespace() not in (namespace, FIRST_NAMESPACE)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
+import signal
 
 import pytest
 
 from mam_core.records import Status
+from tests.support.watching import MAM
 from tests.support.working import Workshop
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux")
@@ -26,6 +30,18 @@ def test_n11_what_one_job_is_given_no_other_gets(shop: Workshop) -> None:
     ]
     assert "SECRET_OF_ONE" not in os.environ
     assert {shop.job(job_id).status for job_id in jobs} == {Status.COMPLETED}
+
+
+def test_an_agent_that_delegates_uses_the_broker_that_runs(shop: Workshop) -> None:
+    """In a PID namespace of its own it sees no process outside, and would wait for a broker that
+    cannot be started twice."""
+    ask = shlex.join([*MAM, "broker", "--status", "--json"])
+    job_id = shop.add(shop.agent("asks", "/bin/sh", "-c", ask))
+    with shop.mam_work() as worker:
+        shop.until_status(job_id, Status.COMPLETED)
+        worker.send(signal.SIGTERM)
+        worker.code()
+    assert json.loads(shop.output(job_id))["running"] is True
 
 
 def test_n13_a_bad_folder_starts_no_process(shop: Workshop) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mam_core.disk import Folder
-from mam_core.process_mark import ProcessMark
+from mam_core.process_mark import FIRST_NAMESPACE, ProcessMark
 from mam_core.work import marks
 from mam_core.work.marks import FILE, AttemptMark, end_leftovers, is_gone
 from mam_core.work.orders import new_token
@@ -113,7 +113,7 @@ class TestIsGone:
     ) -> None:
         """It has another pid there; its start is the same."""
         mark = AttemptMark.of(new_token(), us())._replace(namespace=7)
-        monkeypatch.setattr(marks, "pid_namespace", lambda: marks.FIRST_NAMESPACE)
+        monkeypatch.setattr(marks, "pid_namespace", lambda: FIRST_NAMESPACE)
         assert is_gone(mark) is False
         stale = mark._replace(supervisor=ProcessMark(us().pid, "1", us().boot_id))
         assert is_gone(stale) is True

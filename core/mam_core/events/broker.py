@@ -88,7 +88,7 @@ class EmbeddedBroker:
             return BrokerStatus(running=False)
         with home:
             running = read_running(home)
-            if running is None or not running.server.is_alive:
+            if running is None or not running.server_may_live:
                 port = home.address().port if home.has_address else None
                 return BrokerStatus(running=False, port=port)
             return BrokerStatus(

@@ -123,7 +123,7 @@ class Keeper:
     def _answers(self) -> bool:
         running = read_running(self._home)
         # Ours by the kernel's word: a password is not shown to a stranger that took the port.
-        if running is None or not running.watcher.is_alive or not is_ours(running.port):
+        if running is None or not running.watcher_may_live or not is_ours(running.port):
             return False
         login = self._home.login(Role.OPERATOR)
         try:
@@ -134,7 +134,7 @@ class Keeper:
     def _end_orphan(self) -> None:
         """A broker whose watcher was killed would outlive us all: end it, and start another."""
         running = read_running(self._home)
-        if running is not None and not running.watcher.is_alive:
+        if running is not None and not running.watcher_may_live:
             running.server.send(signal.SIGTERM)
 
     def _last_words(self) -> str:

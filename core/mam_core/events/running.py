@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mam_core.errors import StoreError
 from mam_core.events.embedded import BrokerFolder
 from mam_core.events.watcher import RUNNING
-from mam_core.process_mark import ProcessMark
+from mam_core.process_mark import ProcessMark, is_out_of_view
 
 _LIMIT = 64 * 1024
 
@@ -26,6 +26,16 @@ class Running:
     version: str
     port: int
     since_boot: float
+    namespace: int = 0  #: in which both have their pids; 0: not known
+
+    @property
+    def server_may_live(self) -> bool:
+        return self.server.is_alive or is_out_of_view(self.namespace)
+
+    @property
+    def watcher_may_live(self) -> bool:
+        """It does, or that cannot be seen from here."""
+        return self.watcher.is_alive or is_out_of_view(self.namespace)
 
 
 def read_running(home: BrokerFolder) -> Running | None:
@@ -40,6 +50,7 @@ def read_running(home: BrokerFolder) -> Running | None:
             version=str(facts["version"]),
             port=int(facts["port"]),
             since_boot=float(facts["since_boot"]),
+            namespace=int(facts.get("namespace", 0)),
         )
     except (OSError, StoreError, KeyError, TypeError, ValueError):
         return None

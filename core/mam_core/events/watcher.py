@@ -26,7 +26,7 @@ from typing import Any
 
 from mam_core.clock import SystemClock
 from mam_core.disk import FILE_MODE, Folder
-from mam_core.process_mark import ProcessMark
+from mam_core.process_mark import ProcessMark, pid_namespace
 
 KEEP = "keep"
 LOCK = "lock"
@@ -129,7 +129,8 @@ def _facts(orders: Orders, server: int) -> bytes:
     marks = {"server": ProcessMark.of(server), "watcher": ProcessMark.of(os.getpid())}
     facts: dict[str, Any] = {name: mark and mark.to_dict() for name, mark in marks.items()}
     facts |= {"kind": orders.kind, "version": orders.version, "port": orders.port}
-    return json.dumps(facts | {"since_boot": SystemClock().since_boot()}).encode()
+    facts |= {"since_boot": SystemClock().since_boot(), "namespace": pid_namespace()}
+    return json.dumps(facts).encode()
 
 
 def _end_when_alone(keep: int, server: int, orders: Orders) -> None:

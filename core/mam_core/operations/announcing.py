@@ -13,11 +13,10 @@ from mam_core.errors import MamError
 from mam_core.machine import look
 from mam_core.nodes.announcer import Announcer
 from mam_core.nodes.status import WorkerStatus
-from mam_core.process_mark import ProcessMark
+from mam_core.process_mark import ProcessMark, pid_namespace
 from mam_core.registry import Registry
 from mam_core.version import __version__
 from mam_core.wiring import client_for
-from mam_core.work.marks import pid_namespace
 
 #: A word of another boot may be that of another machine which goes by the same name.
 _OLD_SEC = 60.0

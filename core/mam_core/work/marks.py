@@ -19,10 +19,9 @@ from mam_core.clock import Clock, SystemClock
 from mam_core.codec import loads
 from mam_core.disk import Folder
 from mam_core.errors import StoreError, UnreadableRecord
-from mam_core.process_mark import ProcessMark
+from mam_core.process_mark import FIRST_NAMESPACE, ProcessMark, pid_namespace
 from mam_core.work.ending import Ending
 from mam_core.work.processes import (
-    HAS_PROC,
     Process,
     ancestors,
     carriers,
@@ -36,8 +35,6 @@ from mam_core.work.processes import (
 FILE = "process.json"
 
 _LIMIT = 64 * 1024
-#: The kernel's number for the one PID namespace from which every process is seen.
-FIRST_NAMESPACE = 0xEFFFFFFC
 #: What a supervisor gets beyond the grace before it is taken for stuck.
 SUPERVISOR_SEC = 2.0
 #: After KILL: who is still there is stuck in the kernel, or not ours to signal.
@@ -174,13 +171,3 @@ def _find_supervisor(mark: AttemptMark) -> Process | None:
 def _lives(process: Process) -> bool:
     now = look(process.pid)
     return now is not None and now.started == process.started
-
-
-def pid_namespace() -> int:
-    """The number of our PID namespace; 0 where there are none."""
-    if not HAS_PROC:
-        return 0
-    try:
-        return int(os.readlink("/proc/self/ns/pid")[5:-1])
-    except (OSError, ValueError):
-        return 0
