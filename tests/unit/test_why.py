@@ -108,6 +108,7 @@ class TestHolds:
             f"also: not before {stamp(NOW + 60)}",
             "cannot run unless job0002 is retried: press r on job0002, or run mam retry job0002",
             "to resume: run mam resume --agent claude-code",
+            "to run more of them at once: run mam group g --slots N",
             "to start a session: press s, or run "
             "mam spawn --agent-session tmux:claude --agent claude-code",
         ]

@@ -397,7 +397,11 @@ class BlockReasons:
                 )
             short = f"not before {_local(job.not_before, now)}"
             return Hold(one.rule, words, short, until=job.not_before)
-        return Hold(one.rule, words, words, one.name)
+        help = None
+        if one.rule is Rule.GROUP_FULL:
+            command = f"{shlex.join(['mam', 'group', one.name])} --slots N"
+            help = Help("to run more of them at once", command)
+        return Hold(one.rule, words, words, one.name, help=help)
 
     def _upstream(self, one: Refusal, now: float, *, described: bool) -> Hold:
         found = self._look_up(one.name)
