@@ -31,7 +31,9 @@ from mam_core.summaries import Unreadable
 _SLICE = 64
 #: An editor empties a file before it writes: what cannot be read is looked at a second time.
 _SECOND_LOOK_SEC = 0.1
-#: Looking for what the registry has under old numbers may take this share of the time.
+#: What the registry has under the last numbers that it issued stands at the end of its log.
+_RECENT = 64
+#: Looking for what it has under older ones may take this share of the time.
 _OLD_SHARE = 0.05
 #: Records are dated in whole seconds.
 _GRAIN_SEC = 2.0
@@ -154,9 +156,9 @@ class Merge:
     ) -> dict[tuple[str, int], Message | None]:
         """What the registry has under the numbers of these messages; None: nothing.
 
-        The newest stand at the end of its log. An old one may take a look through all of it,
-        which whoever sends such again and again must not be able to ask for all the time: while
-        that rests, a number that has come is a repeat, and any other is left out.
+        The recent ones are found at once. An old one may take a look through the whole log, which
+        a sender of such must not be able to ask for all the time: while that rests, a number that
+        has come is a repeat, and any other is left out.
         """
         began = time.monotonic()
         is_rested = began >= self._rested_at
@@ -165,7 +167,8 @@ class Merge:
         has_old = False
         for message, job, _ in judged:
             place = job.job_id, message.event.seq
-            if not self.inbox.is_newest(message, job):
+            is_recent = message.event.seq > job.last_seq - _RECENT
+            if not is_recent and not self.inbox.is_newest(message, job):
                 has_old = True
                 if not is_rested:
                     if self.inbox.has_come(message, job):
