@@ -439,7 +439,9 @@ async def _drawn(stage: Stage, stop: Stop, pilot: Pilot[None], hidden: dict[str,
         for box in (*app.screen.query(Input), *app.screen.query(TextArea)):
             box.cursor_blink = False
         drawn = svg_of(app, hidden)
-        moves = "a look" if _looks(app.screen) or app.is_reading_past else what_moves(app)
+        is_behind = app.desk.past is None and app.desk.needing.is_behind
+        is_asked = _looks(app.screen) or app.is_reading_past or is_behind
+        moves = "a look" if is_asked else what_moves(app)
         if drawn == before and not moves:
             return drawn
         before = drawn

@@ -46,6 +46,11 @@ class Needing:
     def has_begun(self) -> bool:
         return self._needs is not None
 
+    @property
+    def is_behind(self) -> bool:
+        """The board has changed since jobs that nobody will claim were looked for."""
+        return self._needs is not None and self._board.version != self._stuck_in
+
     def begin(self) -> Folded:
         """With all jobs that the board has; what it should be told of them."""
         from mam_core.operations.needs import Needs
