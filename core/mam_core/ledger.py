@@ -96,7 +96,7 @@ class Ledger:
             raise stale
 
     def notice_edit(self, tx: Transaction, job: Job) -> Job:
-        """Whoever changes a record that another tool wrote writes down first that it was."""
+        """Before a change of a record that another tool wrote, note in the history that it was."""
         known = self.store.audit.status(job.job_id) or {}
         was = known.get("status") or job.status
         new = changes.noticed(job, self.clock.now())

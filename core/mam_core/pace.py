@@ -17,7 +17,7 @@ import os
 
 POLL_VARIABLE = "MAM_POLL_SEC"
 
-#: Whoever ends waits so long for a thread of its own. One that does not move any more (a database
+#: An ending command waits this long for its own threads. One that no longer moves (a database
 #: that hangs, a disk that is gone) must not keep the process: it goes with it.
 PARTING_SEC = 5.0
 

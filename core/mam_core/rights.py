@@ -65,7 +65,7 @@ class NotAllowed(MamError):
 
 
 class Rights:
-    """Those of whoever runs inside an attempt, or in a live agent that takes job after job."""
+    """Those of a command inside an attempt, or in a live agent that takes job after job."""
 
     def __init__(
         self, registry_path: str, config: Config, *, own_job: str = "", live_agent: str = ""

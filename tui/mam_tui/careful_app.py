@@ -53,7 +53,7 @@ class CarefulApp(App[None]):
         else:
             super().__init__()
         self.ascii_only = ascii_only
-        self.terminal: TerminalOutput | None = None  #: set by whoever runs us on one
+        self.terminal: TerminalOutput | None = None  #: set when we run on one
         self._home: asyncio.AbstractEventLoop | None = None
         self._left_with: int | None = None
         warn = partial(self.notify, severity="warning", markup=False)

@@ -33,7 +33,7 @@ class Context:
         self.store = store
         self.config = config
         self.allow_network_fs = allow_network_fs
-        self._is_first = False  #: whoever opens the registry finds none
+        self._is_first = False  #: there is no registry yet
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Context:

@@ -18,7 +18,7 @@ from mam_core.pace import paced
 #: A sleep goes on after a signal, so this is how late we hear it.
 _LOOK_SEC = 0.1
 
-#: Whoever presses ^C twice in a hurry still means the end in order.
+#: A second ^C in a hurry still means an orderly end.
 _AT_ONCE = 3
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -28,7 +28,7 @@ def variables(look: Look) -> Iterator[Finding]:
 
 
 def skills(look: Look) -> Iterator[Finding]:
-    """The project's own rules in words: whoever audits should know that there are some."""
+    """The project's own rules in words: an auditor should know that they exist."""
     for rules in local_rules(look.ground.config):
         name = os.path.basename(os.path.dirname(rules.path))
         yield note(_AREA, f"skill {name}", in_words(rules))

@@ -250,7 +250,7 @@ class Relay:
             by_job.setdefault(post.job_id, []).append((post, content))
         for job_id, pairs in by_job.items():
             if not self._outbox.beat():
-                return  # whoever took over sends them again, and tells
+                return  # the new relay sends them again, and reports it
             self._tellings.tell(job_id, pairs)
 
     def _arrived(self, post: Post) -> dict[str, Any]:

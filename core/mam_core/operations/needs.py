@@ -93,7 +93,7 @@ class Needs:
         return changed
 
     def _stuck_in(self, job: Summary) -> Need | None:
-        """While it still waits: whoever changed it looks again soon."""
+        """While it still waits; the caller who changed it looks again soon."""
         return self._stuck.get(job.job_id) if job.status is Status.PENDING else None
 
     def remove(self, job_id: str) -> bool:

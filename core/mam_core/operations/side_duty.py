@@ -2,8 +2,8 @@
 
 One mechanism for the sweep, the schedules and the slots of groups, so that all of them begin and
 end with their block, and none is ended for good by a trouble that the next pass may not meet. The
-first pass comes at once: a command that lives for a second does its part as well. Whoever is about
-to end for want of work asks for one more.
+first pass comes at once: a command that lives for a second does its part as well. A command that
+is about to end for want of work asks for one more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mam_core.pace import PARTING_SEC, paced
 from mam_core.registry import Registry
 from mam_core.wiring import open_registry
 
-#: How soon whoever waits for a pass notices that it is to wait no longer.
+#: How soon a caller that waits for a pass notices that it should stop waiting.
 _LOOK_SEC = 0.1
 
 

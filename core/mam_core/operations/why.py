@@ -112,7 +112,7 @@ class Explanation:
 
 
 class Reasons:
-    """The answers for pending jobs, for whoever asks about one or about many."""
+    """The answers for one pending job or for many."""
 
     def __init__(self, registry: Registry, services: Services | None = None) -> None:
         """Without `services` nobody knows who serves a job."""
@@ -174,7 +174,7 @@ def why(
 ) -> Explanation:
     """With `registry_path` and `panes`, tmux is asked for a pane that should be there.
 
-    `reasons` know who serves the job; whoever asks about many keeps them.
+    `reasons` know who serves the job; a caller that asks about many jobs keeps them.
     """
     job, found, ahead = registry.get(job_id), Why(), 0
     if job.status is Status.PENDING:

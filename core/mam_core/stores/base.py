@@ -326,7 +326,7 @@ class Store(Protocol):
         """Some job names it. Mostly one that is live, which is found without a look at the rest."""
 
     def names(self, kind: NameKind) -> list[str]:
-        """Every one that some job names: for whoever looks for the nearest."""
+        """Every one that some job names, to find the nearest."""
 
     def ahead(self, want: Want, job: Summary) -> int:
         """How many jobs a claim by `want` would take before this one. Without a lock."""

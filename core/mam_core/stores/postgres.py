@@ -102,7 +102,7 @@ class PostgresDatabase:
     def _measured(self) -> tuple[float, float]:
         """When the server's clock was read, and how far it is ahead of ours.
 
-        Whoever is stopped between question and answer would be wrong by half of that time.
+        A process stopped between question and answer would be wrong by half of that time.
         """
         trip = 0.0
         for _ in range(_TRIPS):

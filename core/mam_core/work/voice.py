@@ -96,7 +96,7 @@ class Voice:
         line = self._registry.note(event, attempt=self._job.attempt, **known)
         store, job_id = self._registry.store, self._job.job_id
         if not store.audit.append(job_id, line.to_dict(job_id)):
-            # Whoever holds the history is stuck: as a change's own line it is written later.
+            # The holder of the history is stuck: like a change's own line, this is written later.
             with suppress(OSError, MamError), store.transaction() as tx:
                 tx.note(job_id, line)
 
