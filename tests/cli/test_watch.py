@@ -154,6 +154,19 @@ class TestWhatIsSaidBeside:
         lines.close({}, {})
         assert said == ["junk"] * 5 + ["… and 1960 more of this kind: dropped"]
 
+    def test_of_one_reason_hides_no_other(self, said: list[str]) -> None:
+        """A flood of forged numbers does not hide the one message that differs."""
+        lines = Lines()
+        flood = Notice(NoticeKind.DROPPED, None, "forged", 0.0, reason="number not issued")
+        lines.tell([flood] * 30)
+        lines.tell([Notice(NoticeKind.DROPPED, None, "other", 0.0, reason="differs")])
+        lines.close({}, {})
+        assert said == [
+            *["forged"] * 5,
+            "other",
+            "… and 25 more of this kind: dropped, number not issued",
+        ]
+
     def test_are_records_that_go_and_come(self, said: list[str]) -> None:
         lines = Lines()
         gone = JobChanged("a", None, Origin.DIRECTORY, 0.0)

@@ -413,6 +413,7 @@ class TestStrangers:
                         payload = json.dumps(true[number % 5]["payload"]).encode()
                     ear.client.publish(topic_of(job_id), payload, qos=1)
                 ear.publish(topic_of(job_id), "the last of them")
+            watched.until(lambda: watched.says("(not JSON)"), "all of them were read")
             nats.publish(job_id, "progress", "completed", detail="mine")
             assert watched.code() == 0
         assert watched.seqs() == [1, 2, 3, 4, 5, 6, 7]

@@ -72,7 +72,8 @@ class Lines:
         if notice.kind in (NoticeKind.DIRECTORY_LOST, NoticeKind.DIRECTORY_BACK):
             self._is_blind = notice.kind is NoticeKind.DIRECTORY_LOST
         text = _PREFIXES.get(notice.kind, "") + notice.text
-        self._sparing.say(notice.kind, text, notice.times)
+        kind = f"{notice.kind}, {notice.reason}" if notice.reason else notice.kind
+        self._sparing.say(kind, text, notice.times)
 
     def _changed(self, changed: JobChanged) -> None:
         job_id = safe(changed.job_id)

@@ -1,7 +1,7 @@
-"""What is said about messages that were dropped: each of the first, then a sum.
+"""What is said about messages that were dropped: the first of each reason, then a sum.
 
-Whoever may publish can send rubbish as fast as the broker takes it; the counts
-are exact, the words are few.
+Anyone who may publish can send rubbish as fast as the broker takes it. The counts
+are exact, the lines are few, and a flood of one reason never hides another reason.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from mam_core.events.event import Drop
 from mam_core.events.inbox import Dropped
 from mam_core.events.items import Notice, NoticeKind
 
-#: So many are spoken of one by one within `_SPAN_SEC`.
-_SINGLE = 20
+#: So many of one reason are told one by one within `_SPAN_SEC`.
+_SINGLE = 5
 _SPAN_SEC = 1.0
 #: The sums are told of each job, as long as there are not more of them.
 _JOBS = 20
@@ -25,24 +25,25 @@ class DropNotices:
 
     def __init__(self) -> None:
         self._span_began = float("-inf")
-        self._said = 0
+        self._said: Counter[Drop] = Counter()
         self._more: dict[str | None, Counter[Drop]] = {}
 
     def of(self, dropped: Dropped, at: float) -> list[Notice]:
         notices = self.due(at)
         if at - self._span_began >= _SPAN_SEC:
-            self._span_began, self._said = at, 0
-        if self._said >= _SINGLE:
+            self._span_began = at
+            self._said.clear()
+        if self._said[dropped.drop] >= _SINGLE:
             is_told = dropped.job_id in self._more or len(self._more) < _JOBS
             sums = self._more.setdefault(dropped.job_id if is_told else None, Counter())
             sums[dropped.drop] += 1
             return notices
-        self._said += 1
+        self._said[dropped.drop] += 1
         repeat = dropped.drop is Drop.REPLAYED
         kind = NoticeKind.REPEAT if repeat else NoticeKind.DROPPED
         about = f" about job {dropped.job_id}" if dropped.job_id else ""
         text = f"a message{about} was dropped ({dropped.drop}): {dropped.why}"
-        return [*notices, Notice(kind, dropped.job_id, text, at)]
+        return [*notices, Notice(kind, dropped.job_id, text, at, reason=dropped.drop)]
 
     def due(self, now: float) -> list[Notice]:
         """The sums of those that were not spoken of, once their time is over."""

@@ -67,6 +67,7 @@ class Notice(NamedTuple):
     text: str
     seen_at: float
     times: int = 1  #: how many of its kind it speaks of
+    reason: str = ""  #: why the one message that it speaks of was dropped
 
 
 Item = JobChanged | EventHeard | Notice
