@@ -38,6 +38,9 @@ class Right(StrEnum):
     STOP = "stop"  #: sessions
     DEPLOY = "deploy"
     INIT = "init"  #: a registry anew, in place of one that was removed
+    DOCTOR = "doctor"  #: mend what the doctor finds: worktrees, processes, sessions of others
+    MIGRATE = "migrate"
+    RELEASE = "release"  #: dispatch tasks that somebody holds
 
 
 _FOR_ITSELF = frozenset({Right.PUBLISH, Right.HEARTBEAT})
@@ -55,6 +58,9 @@ _WORDS: Mapping[Right, str] = {
     Right.STOP: "stop sessions",
     Right.DEPLOY: "deploy",
     Right.INIT: "replace a registry that was removed",
+    Right.DOCTOR: "mend what the doctor finds",
+    Right.MIGRATE: "migrate a registry",
+    Right.RELEASE: "release tasks",
 }
 
 
@@ -77,7 +83,7 @@ class Rights:
         #: The attempt is one of this registry, even if its record is gone.
         self._is_home = not named or os.path.realpath(named) == os.path.realpath(registry_path)
 
-    def check(self, store: Store, right: Right, job_id: str) -> None:
+    def check(self, store: Store, right: Right, job_id: str = "") -> None:
         """Raises `NotAllowed`."""
         if right in _FOR_ITSELF and self._is_own(store, job_id):
             return

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
+from mam_core.dispatch.layout import Whole, compose
 from mam_core.work.live.session import surroundings
 from tests.cli.conftest import Mam, environment, is_one_sentence
 from tests.cli.test_mcp import START, ask
 from tests.scripts.plain import SCRIPTS
 
 Process = subprocess.CompletedProcess[str]
+
+REGISTERING = ("register", "--prompt", "x", "--agent", "shell", "--agent-session", "a")
 
 
 @pytest.fixture
@@ -55,6 +58,9 @@ def refusals(own: str, other: str) -> dict[str, tuple[str, ...]]:
         "stop": ("stop", "one"),
         "publish": ("publish", other, "--event", "completed"),
         "heartbeat": ("heartbeat", other),
+        "doctor": ("doctor", "--fix", "--yes"),
+        "migrate": ("migrate", "--to", "sqlite:away.db"),
+        "release": ("dispatch", "release", "--yes"),
     }
 
 
@@ -69,11 +75,39 @@ def test_what_only_a_person_does_is_refused(inside: Mam, own: str, other: str, r
     assert {job_id: inside.record(job_id) for job_id in (own, other)} == before
 
 
-def test_its_own_job_is_reported_on(inside: Mam, own: str) -> None:
+def test_its_registry_is_neither_moved_away_nor_filled(
+    inside: Mam, own: str, other: str, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere" / "jobs"
+    inside.ok("--registry-dir", str(elsewhere), *REGISTERING)
+    for source, target in ((inside.registry, elsewhere), (elsewhere, inside.registry)):
+        answer = inside("migrate", "--from", str(source), "--to", str(target))
+        assert answer.code == 1
+        assert "agent shell may not migrate a registry from inside job" in answer.err
+        assert is_one_sentence(answer.err)
+        inside.ok("migrate", "--from", str(source), "--to", str(target), "--dry-run")
+    assert inside.record(own)
+    assert inside.record(other)
+    away = tmp_path / "another" / "jobs"
+    inside.ok("migrate", "--from", str(elsewhere), "--to", str(away))  # neither is its own
+
+
+def test_a_grant_opens_the_doctor_and_the_move(inside: Mam, other: str, folder: Path) -> None:
+    (folder / "mam.toml").write_text('[agents.shell]\nmay = ["doctor", "migrate", "release"]\n')
+    assert "may not" not in inside("doctor", "--fix", "--yes").err
+    (folder / "tasks.json").write_bytes(compose(Whole({}, {})))
+    inside.ok("dispatch", "release", "--yes", "--file", "tasks.json")
+    inside.ok("migrate", "--from", str(inside.registry), "--to", str(folder / "away"))
+    assert (folder / "away" / "jobs" / f"{other}.json").exists()
+
+
+def test_its_own_job_is_reported_on(inside: Mam, own: str, folder: Path) -> None:
+    (folder / "tasks.json").write_bytes(compose(Whole({}, {})))
     inside.ok("publish", "--event", "progress", "--detail", "3 of 10")
     inside.ok("heartbeat", own)
     inside.ok("register", "--prompt", "x", "--agent", "shell", "--agent-session", "tmux:b")
-    for words in (("list",), ("get", own), ("why", own), ("logs", own), ("clean", "--dry-run")):
+    looks = "list|audit|nodes|dispatch release --file tasks.json|clean --dry-run|migrate --dry-run"
+    for words in (*(look.split() for look in looks.split("|")), ("get", own), ("why", own)):
         inside.ok(*words)
 
 
@@ -104,8 +138,7 @@ def test_an_agent_that_works_on_another_registry_is_a_person_there(
 ) -> None:
     """One that runs the tests of a project that uses mam, say."""
     elsewhere = str(tmp_path / "elsewhere")
-    registering = ("--prompt", "x", "--agent", "shell", "--agent-session", "a")
-    made = inside.ok("--registry-dir", elsewhere, "register", *registering).out.strip()
+    made = inside.ok("--registry-dir", elsewhere, *REGISTERING).out.strip()
     inside.ok("--registry-dir", elsewhere, "cancel", made)
 
 

@@ -21,6 +21,7 @@ from mam_core.operations.doctor import (
     examine,
     mend,
 )
+from mam_core.rights import Right
 from mam_core.safe_text import one_line
 
 _COLOURS = {
@@ -51,6 +52,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     if args.yes and not args.fix:
         raise UsageError("--yes goes with --fix")
+    if args.fix:
+        context.registry.check_allowed(Right.DOCTOR)  # before anybody answers a question
     ground = Ground(
         context.registry,
         context.registry_path,

@@ -85,7 +85,13 @@ def _between_folders(args: argparse.Namespace, context: Context, source: str, ta
     if not args.source and not os.path.isdir(os.path.dirname(source)):
         say(f"there is nothing to move: no {os.path.dirname(LEGACY_REGISTRY_DIR)} here")
         return 0
-    done = migrate(source, target, dry_run=args.dry_run, allow_network=context.allow_network_fs)
+    done = migrate(
+        source,
+        target,
+        dry_run=args.dry_run,
+        allow_network=context.allow_network_fs,
+        config=context.settings,
+    )
     if args.json:
         put_json(done.to_dict())
     else:

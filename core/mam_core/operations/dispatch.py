@@ -19,6 +19,7 @@ from mam_core.locations import realm_of
 from mam_core.operations.register import defaults_of, with_defaults
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
+from mam_core.rights import Right
 from mam_core.stores.base import Query
 from mam_core.summaries import Unreadable
 from mam_core.work.output import OUTPUT
@@ -77,6 +78,8 @@ def release(
 
     Those that are named are released, whoever holds them, unless their process lives here.
     """
+    if yes or task_ids:
+        registry.check_allowed(Right.RELEASE)
     whole = known(file, task_ids)
     found = settling.stuck(file, registry, node, time.time(), older_than)
     if not task_ids:

@@ -15,6 +15,7 @@ from mam_core.doctor.checks import CHECKS
 from mam_core.doctor.findings import Area, Check, Finding, Fix, Mended, Severity
 from mam_core.doctor.ground import Ground, Look
 from mam_core.errors import MamError
+from mam_core.rights import Right
 
 __all__ = [
     "Answer",
@@ -87,8 +88,10 @@ def _well(check: Check) -> Finding:
 def mend(ground: Ground, check: Check, finding: Finding, choice: int = 0) -> Mended:
     """Do one fix of a finding, if it is still there; `choice` counts what is offered instead.
 
-    Raises nothing that an operation raises: why it failed is the answer.
+    Raises `NotAllowed` inside of an attempt, and nothing that an operation raises: why that failed
+    is the answer.
     """
+    ground.registry.check_allowed(Right.DOCTOR)
     now = next((one for one in _ask(check, Look(ground)) if one.name == finding.name), None)
     if now is None or now.fix is None:
         return Mended(True, f"{finding.what}: this is in order by now")

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from mam_core import codec, moving
+from mam_core.config import Config, load
 from mam_core.disk import Folder
 from mam_core.errors import InvalidField, MamError, RegistryMissing, StoreError
 from mam_core.events.embedded import adopt
@@ -24,10 +25,12 @@ from mam_core.locations import (
     LEGACY_REGISTRY_DIR,
     LOGS_NAME,
     REGISTRY_VARIABLE,
+    is_inside_attempt,
     logs_path,
     project_folder,
 )
 from mam_core.records import Status, check_job_id
+from mam_core.rights import Right, rights_here
 from mam_core.store_urls import StoreKind, StoreUrl
 from mam_core.stores.base import Gates, Transaction
 from mam_core.summaries import Unreadable
@@ -110,9 +113,17 @@ def default_source() -> str:
 
 
 def migrate(
-    source: str, target: str, *, dry_run: bool = False, allow_network: bool = False
+    source: str,
+    target: str,
+    *,
+    dry_run: bool = False,
+    allow_network: bool = False,
+    config: Config | None = None,
 ) -> Migration:
-    """Move everything from one registry folder to another, and prove that it arrived."""
+    """Move everything from one registry folder to another, and prove that it arrived.
+
+    An agent inside an attempt needs a grant of `config` for the registry that it works for.
+    """
     result = Migration(os.path.abspath(source), os.path.abspath(target), dry_run)
     _check_apart(result)
     with ExitStack() as things:
@@ -124,6 +135,10 @@ def migrate(
         new = store_at(files, result.target, allow_network=allow_network)
         things.callback(old.close)
         things.callback(new.close)
+        if is_inside_attempt():
+            for path, store in ((result.source, old), (result.target, new)):
+                if rights := rights_here(path, config or load()):
+                    rights.check(store, Right.MIGRATE)
         # Left in reverse: what arrives is written before what leaves is crossed out.
         leaving = things.enter_context(old.transaction(create=_has_histories(result)))
         arriving = things.enter_context(new.transaction(create=True))

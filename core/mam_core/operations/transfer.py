@@ -27,6 +27,7 @@ from mam_core.estate import Estate, Kind, Piece
 from mam_core.presence import worker_of
 from mam_core.records import Status
 from mam_core.registry import Registry
+from mam_core.rights import Right, rights_here
 from mam_core.sessions import SessionFolder
 from mam_core.store_urls import StoreKind, StoreUrl
 from mam_core.stores.base import Progress, Query
@@ -94,7 +95,8 @@ def between(
         for url in (source, target):
             path = url.place if url.kind is StoreKind.FILES else registry_path
             store = store_at(url, path, config, allow_network=allow_network)
-            ends.append(Registry(store, actor=actor(), node=node_name()))
+            rights = rights_here(path, config)
+            ends.append(Registry(store, actor=actor(), node=node_name(), rights=rights))
             stack.enter_context(ends[-1])
         path = source.place if source.kind is StoreKind.FILES else registry_path
         yield ends[0], ends[1], path
@@ -109,6 +111,9 @@ def transfer(
     progress: Progress | None = None,
 ) -> Transfer:
     """Raises `TransitionRefused` while somebody works on the source."""
+    if not dry_run:
+        for end in (source, target):
+            end.check_allowed(Right.MIGRATE)
     here, there = estate_of(source.store), estate_of(target.store)
     result = Transfer(here.place, there.place, dry_run)
     with here.frozen():
