@@ -54,6 +54,11 @@ def remote_at(place: str) -> Remote:
     """Raises `DispatchError` for what is no place."""
     there = _ELSEWHERE.fullmatch(place)
     if there is None:
+        if "/" not in place and not os.path.lexists(os.path.expanduser(place)):
+            raise DispatchError(
+                f"no file {place!r:.80} here; for a file on a host: {place:.60}:PATH, "
+                f"for a new file in this folder: ./{place:.60}"
+            )
         return _Beside(place)
     host, path = there.groups()
     if host.startswith("-") or not path or path.endswith("/"):

@@ -244,6 +244,20 @@ class TestOffLine:
         assert master.path.read_text() == "notes of mine"
 
 
+def test_a_host_without_a_colon_makes_no_file(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = node.path.parent
+    node.write(S01=PENDING)
+    monkeypatch.chdir(folder)
+    with pytest.raises(DispatchError) as refused:
+        sync(node, "mac1")
+    assert "mac1:PATH" in refused.value.message
+    assert "./mac1" in refused.value.message
+    assert not (folder / "mac1").exists()
+    sync(node, "./mac1")  # somebody means a file
+    assert (folder / "mac1").exists()
+    sync(node, "mac1")  # and it is there now
+
+
 @pytest.mark.parametrize("place", ["-oProxyCommand=x:y", "host:", "host:folder/"])
 def test_what_is_no_remote_is_a_sentence(place: str) -> None:
     with pytest.raises(DispatchError, match="is no remote"):
