@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -13,10 +14,15 @@ from typing import Any
 import pytest
 
 from mam_core.config import Config
-from mam_core.operations import side_duty
+from mam_core.operations import side_duty, work
+from mam_core.work import bounded_process
+from mam_core.work.worker import Stops
 from mam_tui import bridge, errands
 from mam_tui.bridge import Bridge
-from tests.support.patience import eventually
+from mam_tui.desk import Desk
+from mam_tui.travel import reading_past
+from mam_tui.travel.reading_past import ReadingPast
+from tests.support.patience import PATIENCE_SEC, eventually
 
 
 @pytest.fixture
@@ -43,6 +49,65 @@ def test_a_duty_that_hangs_does_not_keep_its_command(
     with side_duty.side_duty("mam-test", "it is not done", serve, path, Config()):
         began.wait()
     assert not stuck.is_set()
+
+
+def test_a_disk_that_hangs_does_not_keep_a_worker_that_drains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stuck: threading.Event
+) -> None:
+    """Whether the registry is still there is looked at beside it."""
+    monkeypatch.setattr(work, "PARTING_SEC", 0.05)
+    monkeypatch.setattr(work, "_GONE_LOOK_SEC", 0.01)
+    began = threading.Event()
+
+    def hangs(*_: Any) -> bool:
+        began.set()
+        stuck.wait()
+        return True
+
+    monkeypatch.setattr(work, "_is_same", hangs)
+    with work._ended_without([str(tmp_path)], Stops()):
+        assert began.wait(PATIENCE_SEC)
+    assert not stuck.is_set()
+
+
+def test_a_past_that_cannot_be_read_does_not_hold_the_console(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stuck: threading.Event
+) -> None:
+    """It was left, and is asked for again, while the disk hangs."""
+    monkeypatch.setattr(reading_past, "PARTING_SEC", 0.05)
+    began, failed = threading.Event(), threading.Event()
+
+    def hangs(*_: Any) -> Any:
+        began.set()
+        stuck.wait()
+        raise OSError("too late")
+
+    monkeypatch.setattr(reading_past, "loading", hangs)
+    desk = Desk(str(tmp_path / "jobs"), Config())
+    reading = ReadingPast(desk, lambda _: None, lambda _: None, lambda _: failed.set())
+    reading.start(None)
+    assert began.wait(PATIENCE_SEC)
+    reading.stop()
+    reading.start(None)
+    reading.close()
+    assert reading.is_busy
+    stuck.set()
+    eventually(lambda: not reading.is_busy, "the second one ends after the first")
+    assert failed.is_set()
+
+
+def test_a_check_that_cannot_be_killed_does_not_keep_who_runs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of another user (sudo), or one that a disk holds."""
+    monkeypatch.setattr(bounded_process, "PARTING_SEC", 0.05)
+    monkeypatch.setattr(bounded_process, "_GRACE_SEC", 0.05)
+    started: list[subprocess.Popen[bytes]] = []
+    monkeypatch.setattr(bounded_process, "_signal", lambda process, _: started.append(process))
+    ended = bounded_process.run_bounded(["sleep", "600"], str(tmp_path), os.environ, 0.05)
+    assert ended.code is None
+    started[0].kill()
+    started[0].wait()
 
 
 def test_a_console_is_left_though_its_feed_hangs(

@@ -146,7 +146,8 @@ class _Held:
                 raise RemoteUnreachable(f"{self._host} does not answer in time")
             data = os.read(stdout.fileno(), 65536)
             if not data:
-                said = _last(_of(self._process.stderr).read()) or "it says nothing"
+                until = min(deadline, time.monotonic() + _LAST_WORDS_SEC)
+                said = _last(_said(_of(self._process.stderr), until)) or "it says nothing"
                 raise RemoteUnreachable(f"{self._host} cannot be reached: {said}")
             line += data
         try:
@@ -170,6 +171,17 @@ def _let_go(process: subprocess.Popen[bytes]) -> None:
         process.wait(_LAST_WORDS_SEC)
     except subprocess.TimeoutExpired:
         process.kill()
+
+
+def _said(stream: IO[bytes], until: float) -> bytes:
+    """What came so far. Its end may never come: a program that ssh left behind has it open, too."""
+    said = b""
+    while (left := until - time.monotonic()) > 0 and select.select([stream], [], [], left)[0]:
+        data = os.read(stream.fileno(), 65536)
+        if not data:
+            break
+        said = (said + data)[-65536:]
+    return said
 
 
 def _of(stream: IO[bytes] | None) -> IO[bytes]:

@@ -14,6 +14,7 @@ from typing import Self
 from mam_core.dispatch.sync import TIMEOUT_SEC, Remote, Synced
 from mam_core.dispatch.tasks_file import TasksFile
 from mam_core.errors import MamError
+from mam_core.pace import PARTING_SEC
 
 
 class Syncing:
@@ -48,8 +49,11 @@ class Syncing:
     def __exit__(self, *exc: object) -> None:
         self._is_over = True
         self._wish.set()
-        self._thread.join()
-        self.now()
+        self._thread.join(self._timeout_sec + PARTING_SEC)
+        if self._thread.is_alive():  # a folder that hangs has no time limit
+            self._told("not synced at the end: the sync before has not come back")
+        else:
+            self.now()
 
     def soon(self) -> None:
         """Something changed here."""

@@ -18,7 +18,7 @@ from mam_core.operations.answering import answering
 from mam_core.operations.live_work import LivePlace, live_worker
 from mam_core.operations.on_duty import on_duty
 from mam_core.operations.public_brokers import warning_of
-from mam_core.pace import paced
+from mam_core.pace import PARTING_SEC, paced
 from mam_core.registry import Registry
 from mam_core.store_urls import StoreKind, StoreUrl
 from mam_core.tmux.facts import Hand
@@ -133,9 +133,13 @@ def work(
 
 @contextmanager
 def _ended_without(homes: Sequence[str], stops: Stops) -> Iterator[None]:
-    """End what runs when one of these is removed or replaced, and raise `RegistryGone`."""
+    """End what runs when one of these is removed or replaced, and raise `RegistryGone`.
+
+    Only the thread looks: a disk that hangs holds it, and not the end of the worker.
+    """
     over = threading.Event()
     held: dict[str, int] = {}  #: while it is open, nothing else gets its number
+    missing: str | None = None
 
     def gone() -> str | None:
         for path in homes:
@@ -147,12 +151,16 @@ def _ended_without(homes: Sequence[str], stops: Stops) -> Iterator[None]:
         return None
 
     def look() -> None:
+        nonlocal missing
         missed = 0
-        while missed < _GONE_LOOKS:
-            if over.wait(paced(_GONE_LOOK_SEC)):
-                return
+        while missed < _GONE_LOOKS and not over.wait(paced(_GONE_LOOK_SEC)):
             missed = missed + 1 if gone() else 0
-        stops.hand_back()
+        if not over.is_set():
+            stops.hand_back()
+            over.wait()
+        missing = gone()
+        for fd in held.values():
+            os.close(fd)
 
     gone()
     thread = threading.Thread(target=look, name="mam-registry-gone", daemon=True)
@@ -161,13 +169,11 @@ def _ended_without(homes: Sequence[str], stops: Stops) -> Iterator[None]:
         yield
     finally:
         over.set()
-        thread.join()
-        path = gone()
-        for fd in held.values():
-            os.close(fd)
-    if path is not None:
+        thread.join(PARTING_SEC)
+    if missing is not None:
         raise RegistryGone(
-            f"{path} was removed or replaced while this worker ran: what it could not write is lost"
+            f"{missing} was removed or replaced while this worker ran: "
+            "what it could not write is lost"
         )
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
 
-from mam_core.pace import paced
+from mam_core.pace import PARTING_SEC, paced
 
 #: The end of its output that is kept.
 TAIL_BYTES = 4096
@@ -163,7 +163,8 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         while not _has_ended(process) and time.monotonic() < deadline:
             time.sleep(paced(_LOOK_SEC))
     _signal(process, signal.SIGKILL)
-    process.wait()
+    with suppress(subprocess.TimeoutExpired):  # of another user (sudo), or held by a dead disk
+        process.wait(PARTING_SEC)
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from mam_core.dispatch import tasks
-from mam_core.dispatch.sync import RemoteUnreachable, remote_at
+from mam_core.dispatch import syncing, tasks
+from mam_core.dispatch.sync import RemoteUnreachable, Synced, remote_at
 from mam_core.dispatch.syncing import Syncing
 from mam_core.dispatch.tasks import DispatchError, Task, TaskStatus
 from mam_core.dispatch.tasks_file import TasksFile
 from mam_core.errors import LockTimeout
 from tests.support.dispatching import Node, remote_shell
-from tests.support.patience import eventually
+from tests.support.patience import PATIENCE_SEC, eventually
 from tests.support.supervision import with_word
 
 pytestmark = pytest.mark.skipif(not shutil.which("rsync"), reason="needs rsync")
@@ -221,6 +221,45 @@ class TestOffLine:
             syncing.send(signal.SIGKILL)
         claim(master, "S01")
         os.kill(int(held.read_text()), signal.SIGKILL)  # a network would have noticed
+
+    def test_a_shell_that_leaves_a_program_behind_does_not_hold_us(
+        self, far: Node, hosts: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As ssh does with ControlPersist: the program keeps the error output open."""
+        left, shell = hosts / "left", hosts / "leaving"
+        shell.write_text(
+            "#!/bin/sh\nsleep 600 </dev/null >/dev/null &\n"
+            f'echo $! >"{left}"\necho no route to host >&2\nexit 255\n'
+        )
+        shell.chmod(0o755)
+        monkeypatch.setenv("RSYNC_RSH", str(shell))
+        try:
+            with pytest.raises(RemoteUnreachable, match="cannot be reached: no route to host"):
+                sync(far)
+        finally:
+            os.kill(int(left.read_text()), signal.SIGKILL)
+
+    def test_a_sync_that_does_not_come_back_keeps_no_run(
+        self, far: Node, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of a shared folder that hangs, say."""
+        monkeypatch.setattr(syncing, "PARTING_SEC", 0.1)
+        hangs, over, said = threading.Event(), threading.Event(), list[str]()
+
+        class Hanging:
+            def sync(self, file: TasksFile, timeout_sec: float) -> Synced:
+                if threading.current_thread() is not threading.main_thread():
+                    hangs.set()
+                    over.wait()
+                return Synced(0, 0)
+
+        try:
+            with Syncing(far.file, Hanging(), 600, said.append, 0.1) as going_on:
+                going_on.soon()
+                assert hangs.wait(PATIENCE_SEC)
+            assert said == ["not synced at the end: the sync before has not come back"]
+        finally:
+            over.set()
 
     def test_without_rsync_the_sentence_says_what_to_do(
         self, master: Node, far: Node, hosts: Path, monkeypatch: pytest.MonkeyPatch

@@ -55,10 +55,8 @@ class ReadingPast:
 
     def start(self, at: float | None) -> None:
         """For this moment; None: for the newest."""
-        if self._thread is not None:
-            self._thread.join()  # it was stopped, and is at its last step
-        self._stop.clear()
-        self._thread = started("mam-past", self._run, at)
+        self._stop = threading.Event()
+        self._thread = started("mam-past", self._run, at, self._stop, self._thread)
 
     def stop(self) -> None:
         """It is over within one step of the progress."""
@@ -71,25 +69,31 @@ class ReadingPast:
         if not self.is_busy:
             self._opened.close()
 
-    def _run(self, at: float | None) -> None:
+    def _run(
+        self, at: float | None, stop: threading.Event, before: threading.Thread | None
+    ) -> None:
+        if before is not None:
+            before.join()  # it was stopped, and is at its last step; the console does not wait
+        if stop.is_set():
+            return
         try:
-            made = self._read(at)
+            made = self._read(at, stop)
         except Exception as problem:  # never silent: nobody sees what a thread prints
             self._loading = None
             self._opened.close()
             self._failed(str(problem) or type(problem).__name__)
             return
-        if made is not None and not self._stop.is_set():
+        if made is not None and not stop.is_set():
             self._ready(made)
 
-    def _read(self, at: float | None) -> Ready | None:
+    def _read(self, at: float | None, stop: threading.Event) -> Ready | None:
         if self._loading is None:
             registry = self._opened.enter_context(self._desk.open_registry())
             self._loading = loading(registry)
         past, told_at = self._loading.past, 0.0
         now = self._desk.clock()
         for progress in self._loading.run():
-            if self._stop.is_set():
+            if stop.is_set():
                 return None
             if time.monotonic() - told_at >= _TELL_SEC:
                 told_at = time.monotonic()
@@ -97,7 +101,7 @@ class ReadingPast:
         if self._loading.is_outdated:
             self._loading = None  # a log was replaced: what was read of it is not true
             self._opened.close()
-            return self._read(at)
+            return self._read(at, stop)
         if past.span is None:
             self._failed("nothing was ever logged here: there is no past to look at")
             return None
