@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from mam_tui.widgets.command_line import CommandLine
 from tests.console.board_story import Told, told
 from tests.console.story import summary
 
-KEYS = {":": "colon", "/": "slash", "\n": "enter", "\x1b": "escape"}
+KEYS = {":": "colon", "/": "slash", "\n": "enter", "\x1b": "escape", " ": "space"}
 
 
 def burst(seen: Told, letters: str) -> None:
@@ -33,10 +35,50 @@ def burst(seen: Told, letters: str) -> None:
         seen.app.post_message(events.Key(KEYS.get(letter, letter), letter))
 
 
+async def settled(seen: Told) -> None:
+    """Every key was acted on."""
+    await asyncio.sleep(0)  # they are in the queue of the app, which hands them to that of the keys
+    await seen.until(lambda: seen.app.key_queue.is_free, "all keys are done")
+    await seen.pilot.pause()
+
+
+@asynccontextmanager
+async def typed(folder: Path, letters: str) -> AsyncIterator[Told]:
+    """A board with one job, on which these keys came at once and were acted on."""
+    async with told(folder, [summary(1)]) as seen:
+        burst(seen, letters)
+        await settled(seen)
+        yield seen
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """The thread that prepares the form of `n` hangs until this is set."""
+    over = threading.Event()
+
+    def hangs(_: Any) -> list[Any]:
+        over.wait()
+        return []
+
+    monkeypatch.setattr(job_writing, "choices", hangs)
+    yield over
+    over.set()
+
+
+def in_the_box(seen: Told) -> list[str]:
+    """What stands in the box that has the focus."""
+    box = seen.app.focused
+    if isinstance(box, Input):
+        return [box.value]
+    return [box.text] if isinstance(box, TextArea) else []
+
+
+async def until_late(seen: Told) -> None:
+    await seen.until_told("slow to open")
+
+
 async def test_a_yes_from_before_the_question_is_none(tmp_path: Path) -> None:
-    async with told(tmp_path, [summary(1)]) as seen:
-        burst(seen, "cy")
-        await seen.pilot.pause()
+    async with typed(tmp_path, "cy") as seen:
         assert seen.is_on(Confirm)
         assert not seen.app.desk.deeds
         await seen.pilot.press("c", "enter")
@@ -55,22 +97,6 @@ async def test_a_question_that_is_left_at_once_is_left(tmp_path: Path) -> None:
         assert not seen.is_on(Confirm)
 
 
-async def settled(seen: Told) -> None:
-    """Every key was acted on."""
-    await asyncio.sleep(0)  # they are in the queue of the app, which hands them to that of the keys
-    await seen.until(lambda: seen.app.key_queue.is_free, "all keys are done")
-    await seen.pilot.pause()
-
-
-def typed_in(seen: Told) -> list[str]:
-    """What stands in the box that has the focus."""
-    return [one.value for one in seen.app.screen.query(Input) if one.has_focus]
-
-
-def told_by(seen: Told) -> list[str]:
-    return [note.message for note in seen.app._notifications]
-
-
 @pytest.mark.parametrize(
     ("letters", "view", "searched"),
     [
@@ -82,9 +108,7 @@ def told_by(seen: Told) -> list[str]:
 async def test_letters_reach_the_view_that_the_first_one_opens(
     tmp_path: Path, letters: str, view: str, searched: str
 ) -> None:
-    async with told(tmp_path, [summary(1)]) as seen:
-        burst(seen, letters)
-        await settled(seen)
+    async with typed(tmp_path, letters) as seen:
         assert seen.app.views.name == view
         board, history = seen.app.desk.board, seen.app.views.current
         found = history.text if isinstance(history, HistoryScreen) else board.filter.text
@@ -93,12 +117,9 @@ async def test_letters_reach_the_view_that_the_first_one_opens(
 
 @pytest.mark.parametrize("prompt", ["hello", "cyhello"])
 async def test_letters_reach_the_form_that_a_thread_prepares(tmp_path: Path, prompt: str) -> None:
-    async with told(tmp_path, [summary(1)]) as seen:
-        burst(seen, f"n{prompt}")
-        await settled(seen)
-        form = seen.app.screen
-        assert isinstance(form, JobForm)
-        assert [box.text for box in form.query(TextArea) if box.has_focus] == [prompt]
+    async with typed(tmp_path, f"n{prompt}") as seen:
+        assert seen.is_on(JobForm)
+        assert in_the_box(seen) == [prompt]
 
 
 async def test_what_was_pasted_keeps_its_place_among_the_keys(tmp_path: Path) -> None:
@@ -107,15 +128,13 @@ async def test_what_was_pasted_keeps_its_place_among_the_keys(tmp_path: Path) ->
         seen.app.post_message(events.Paste("bcd"))
         burst(seen, "e")
         await settled(seen)
-        assert typed_in(seen) == ["abcde"]
+        assert in_the_box(seen) == ["abcde"]
 
 
 async def test_hundreds_of_keys_are_all_acted_on_in_their_order(tmp_path: Path) -> None:
     text = "".join(chr(ord("a") + n % 26) for n in range(300))
-    async with told(tmp_path, [summary(1)]) as seen:
-        burst(seen, f"/{text}")
-        await settled(seen)
-        assert typed_in(seen) == [text]
+    async with typed(tmp_path, f"/{text}") as seen:
+        assert in_the_box(seen) == [text]
 
 
 async def test_the_way_out_waits_for_nothing(tmp_path: Path) -> None:
@@ -127,63 +146,45 @@ async def test_the_way_out_waits_for_nothing(tmp_path: Path) -> None:
 
 
 async def test_what_was_typed_for_a_form_that_does_not_open_is_no_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: threading.Event
 ) -> None:
-    """The form of `n` is prepared by a thread, which hangs: `c` and `y` would cancel a job."""
-    over = threading.Event()
-
-    def hangs(_: Any) -> list[Any]:
-        over.wait()
-        return []
-
-    monkeypatch.setattr(job_writing, "choices", hangs)
+    """`c` and `y` would cancel a job."""
     monkeypatch.setattr(key_queue, "_PATIENCE_SEC", 0.5)
     async with told(tmp_path, [summary(1)]) as seen:
         burst(seen, "ncy7")
-        await seen.until(lambda: "slow to open" in " ".join(told_by(seen)), "it is said")
+        await until_late(seen)
         burst(seen, "cy7")
         await asyncio.sleep(0.1)
         assert seen.app.views.name == "board"
         assert not seen.is_on(Confirm)
         burst(seen, "\x1b/a")
-        await seen.until(lambda: typed_in(seen) == ["a"], "esc goes back to the board")
-        over.set()
+        await seen.until(lambda: in_the_box(seen) == ["a"], "esc goes back to the board")
+        held.set()
         await seen.until_on(JobForm)
 
 
 async def test_a_form_that_opens_late_gets_what_is_typed_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: threading.Event
 ) -> None:
-    over = threading.Event()
-
-    def hangs(_: Any) -> list[Any]:
-        over.wait()
-        return []
-
-    monkeypatch.setattr(job_writing, "choices", hangs)
     monkeypatch.setattr(key_queue, "_PATIENCE_SEC", 0.1)
     async with told(tmp_path, [summary(1)]) as seen:
         burst(seen, "nlost")
-        await seen.until(lambda: "slow to open" in " ".join(told_by(seen)), "it is said")
-        over.set()
+        await until_late(seen)
+        held.set()
         await seen.until_on(JobForm)
         burst(seen, "kept")
         await settled(seen)
-        assert [box.text for box in seen.app.screen.query(TextArea) if box.has_focus] == ["kept"]
+        assert in_the_box(seen) == ["kept"]
 
 
 @pytest.mark.parametrize("line", [":copy", "/cyan"])
 async def test_letters_after_the_key_of_a_line_belong_to_it(tmp_path: Path, line: str) -> None:
     """`c` and `y` would be keys of the board."""
-    async with told(tmp_path, [summary(1)]) as seen:
-        burst(seen, line)
-        await seen.pilot.pause()
+    async with typed(tmp_path, line) as seen:
         assert not seen.is_on(Confirm)
-        assert [one.value for one in seen.app.screen.query(Input) if one.has_focus] == [line[1:]]
+        assert in_the_box(seen) == [line[1:]]
         await seen.pilot.press("slash")  # a letter now
-        assert [one.value for one in seen.app.screen.query(Input) if one.has_focus] == [
-            f"{line[1:]}/"
-        ]
+        assert in_the_box(seen) == [f"{line[1:]}/"]
         assert seen.app.screen.query(CommandLine)
 
 
