@@ -27,8 +27,13 @@ class _Told(Bridge):
     """Brings these jobs, and looks nowhere."""
 
     jobs: Sequence[Summary] = ()
+    is_slow = False
 
     def start(self) -> None:
+        if not self.is_slow:
+            self.read()
+
+    def read(self) -> None:
         self._put(Loaded(Listing(list(self.jobs), [])))
 
     def close(self) -> None:
@@ -55,6 +60,13 @@ class Told(Opened):
         lines = range(self.table.scroll_offset.y, self.table.rows)[: self.table.size.height - 1]
         return [self.app.desk.board[line].job_id for line in lines]
 
+    async def until_read(self) -> None:
+        """Of a slow registry: its jobs come now."""
+        assert isinstance(self.app.bridge, _Told)
+        self.app.bridge.read()
+        await self.until(lambda: not self.app.link.is_loading, "the jobs are read")
+        await self.pilot.pause()
+
     async def happens(self, *jobs: Summary, gone: Sequence[str] = ()) -> None:
         """These records are new or different now; as one batch."""
         records = {job.job_id: job for job in jobs} | dict.fromkeys(gone)
@@ -70,16 +82,17 @@ async def told(
     *,
     config: str = "",
     kept: Preferences | None = None,
+    is_slow: bool = False,
     **more: Any,
 ) -> AsyncIterator[Told]:
-    """`config` is the text of ``mam.toml``."""
+    """`config` is the text of ``mam.toml``; a slow registry is read when the test says so."""
     (folder / "mam.toml").write_text(config)
     settings = load(str(folder / "mam.toml"))
     desk = Desk(str(folder / "jobs"), settings, keys=check(settings), clock=lambda: NOW)
 
     def bridge(ring: Callable[[], None]) -> Bridge:
         made = _Told(desk.registry_path, settings, ring, with_duties=False)
-        made.jobs = jobs
+        made.jobs, made.is_slow = jobs, is_slow
         return made
 
     app = Console(
@@ -87,7 +100,7 @@ async def told(
     )
     async with app.run_test(size=size) as pilot:
         await pilot.pause(0.1)
-        while app.link.is_loading:
+        while app.link.is_loading and not is_slow:
             await pilot.pause(0.02)
         await pilot.pause()
         yield Told(app, pilot)

@@ -87,6 +87,23 @@ async def test_a_yes_from_before_the_question_is_none(tmp_path: Path) -> None:
         assert not seen.app.desk.deeds
 
 
+@pytest.mark.parametrize("letter", ["c", "r", "e", " "])
+async def test_a_key_from_before_the_first_rows_is_for_none_of_them(
+    tmp_path: Path, letter: str
+) -> None:
+    """Nobody has seen the job that would be under the cursor."""
+    async with told(tmp_path, [summary(1)], is_slow=True) as seen:
+        burst(seen, letter)
+        await seen.until_told("still reading the registry: no job is shown yet")
+        await seen.until_read()
+        await settled(seen)
+        assert seen.app.screen is seen.app.board
+        assert not seen.app.desk.board.marks
+        assert not seen.app.desk.deeds
+        burst(seen, "c")
+        await seen.until_on(Confirm)
+
+
 async def test_a_question_that_is_left_at_once_is_left(tmp_path: Path) -> None:
     """Before it was whole."""
     async with told(tmp_path, [summary(1)]) as seen:

@@ -48,6 +48,7 @@ class Board:
         self.order = order
         self.cursor: str | None = None
         self.reasons = BlockReasons(self._summary)
+        self.is_loaded = False  #: that a job is not here means that there is none
         self.version = 0  #: another number: some job is another
         self.used: set[str] = set()  #: columns that hold something for at least one job
         self._nodes: set[str] = set()
@@ -75,6 +76,7 @@ class Board:
         for job_id in gone:
             del self.rows[job_id]
         self.marks -= gone
+        self.is_loaded = True
         self.version += 1
         jobs = (row.summary for row in self.rows.values())
         self.reasons.load([job for job in jobs if job and (job.parents or job.not_before)])

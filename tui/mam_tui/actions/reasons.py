@@ -10,11 +10,13 @@ from mam_tui.desk import Desk
 
 #: Marked jobs that are looked at to see whether an action can be done.
 _LOOKED_AT = 500
+READING = "still reading the registry: no job is shown yet"
 
 
 def needs_a_job(desk: Desk) -> str | None:
+    """Nothing is done to a job that nobody has seen: a key that came before it is not kept."""
     has_one = desk.board.marks or desk.board.cursor is not None
-    return None if has_one else "there is no job here"
+    return None if has_one else _no_job(desk)
 
 
 def needs(statuses: set[Status], sentence: str) -> Callable[[Desk], str | None]:
@@ -38,12 +40,18 @@ def needs_an_agent(desk: Desk) -> str | None:
     """Of the board's job under the cursor; the view of sessions has reasons of its own."""
     row = desk.board.row
     if row is None:
-        return "there is no job here"
+        return _no_job(desk)
     return None if row.is_running else "only a running job has an agent that listens"
 
 
 def needs_an_empty_board(desk: Desk) -> str | None:
-    return "there are jobs here already; `mam demo` opens one" if desk.board.rows else None
+    if desk.board.rows:
+        return "there are jobs here already; `mam demo` opens one"
+    return None if desk.board.is_loaded else READING
+
+
+def _no_job(desk: Desk) -> str:
+    return "there is no job here" if desk.board.is_loaded else READING
 
 
 def needs_a_deed(desk: Desk) -> str | None:

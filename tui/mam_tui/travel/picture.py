@@ -31,6 +31,7 @@ class Picture:
         self.board = Board(sort_key, live.order)
         self.board.cursor = live.cursor
         self.board.filter = live.filter
+        self.board.is_loaded = True
         self.sessions = SessionList(session_key, sessions.order)
         self.sessions.cursor = sessions.cursor
         self._rows: dict[str, RowThen] = {}  #: the board's own
