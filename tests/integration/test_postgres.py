@@ -21,7 +21,7 @@ from mam_core.leases import LeaseTerms
 from mam_core.records import Job, Status
 from mam_core.registry import Registry
 from mam_core.store_urls import StoreUrl
-from mam_core.stores import postgres, postgres_door, sql_text
+from mam_core.stores import base, postgres, postgres_door, sql_text
 from mam_core.stores.base import GateKind, Query
 from mam_core.stores.postgres import PostgresDatabase
 from mam_core.stores.sql_store import SqlStore
@@ -297,42 +297,74 @@ class TestTheServer:
         database.close()
 
 
+@pytest.fixture
+def login_as(postgres_server: str) -> Iterator[Callable[[str], str]]:
+    """The url of a new login that has one of the roles of `roles.sql`, in a schema of the test."""
+    schema = f"r{time.monotonic_ns()}"
+    script = Path(postgres.__file__).with_name("roles.sql")
+    for _ in range(2):  # again changes nothing
+        words = [program("psql"), "-qX", "-v", "ON_ERROR_STOP=1", "-v", f"schema={schema}"]
+        subprocess.run([*words, "-f", str(script), postgres_server], check=True)
+    path = quote(f"-csearch_path={schema}")
+    names: list[str] = []
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
+
+        def made(role: str) -> str:
+            name = f"{schema}_{len(names)}"
+            admin.execute(f"CREATE ROLE {name} LOGIN IN ROLE {role}".encode())
+            if role == "mam_owner":
+                admin.execute(f"ALTER ROLE {name} SET role = {role}".encode())
+            names.append(name)
+            return f"{postgres_server.replace('user=postgres', f'user={name}')}&options={path}"
+
+        try:
+            yield made
+        finally:
+            admin.execute(f"DROP SCHEMA {schema} CASCADE".encode())
+            for name in names:
+                admin.execute(f"DROP ROLE {name}".encode())
+
+
 class TestRights:
     def test_a_worker_needs_no_more_than_the_script_gives(
-        self, open_registry: Open, postgres_server: str
+        self, open_registry: Open, login_as: Callable[[str], str]
     ) -> None:
         """`roles.sql`, tried as an administrator runs it."""
-        schema = f"r{time.monotonic_ns()}"
-        script = Path(postgres.__file__).with_name("roles.sql")
-        for _ in range(2):  # again changes nothing
-            words = [program("psql"), "-qX", "-v", "ON_ERROR_STOP=1", "-v", f"schema={schema}"]
-            subprocess.run([*words, "-f", str(script), postgres_server], check=True)
-        path = quote(f"-csearch_path={schema}")
-        owner, worker = (
-            f"{postgres_server.replace('user=postgres', f'user={name}')}&options={path}"
-            for name in ("test_owner", "test_worker")
-        )
-        with psycopg.connect(postgres_server, autocommit=True) as admin:
-            for name, role in (("test_owner", "mam_owner"), ("test_worker", "mam_worker")):
-                admin.execute(f"DROP ROLE IF EXISTS {name}".encode())
-                admin.execute(f"CREATE ROLE {name} LOGIN IN ROLE {role}".encode())
-            admin.execute(b"ALTER ROLE test_owner SET role = mam_owner")
-            try:
-                with pytest.raises(MamError, match=r"permission denied|no registry"):
-                    add(open_registry(worker))
-                add(open_registry(owner))
-                here = open_registry(worker)
-                job = here.claim(LABEL)
-                assert job is not None
-                here.publish(job.job_id, "progress", detail="half")
-                here.finish(job.job_id, Status.COMPLETED, attempt=1)
-                here.archive([job.job_id])
-                with psycopg.connect(worker) as db, pytest.raises(psycopg.Error):
-                    db.execute("DROP TABLE jobs")
-            finally:
-                admin.execute(f"DROP SCHEMA {schema} CASCADE".encode())
-                admin.execute(b"DROP ROLE test_owner")
-                admin.execute(b"DROP ROLE test_worker")
+        owner, worker = login_as("mam_owner"), login_as("mam_worker")
+        with pytest.raises(MamError, match=r"permission denied|no registry"):
+            add(open_registry(worker))
+        add(open_registry(owner))
+        here = open_registry(worker)
+        job = here.claim(LABEL)
+        assert job is not None
+        here.publish(job.job_id, "progress", detail="half")
+        here.finish(job.job_id, Status.COMPLETED, attempt=1)
+        here.archive([job.job_id])
+        with psycopg.connect(worker) as db, pytest.raises(psycopg.Error):
+            db.execute("DROP TABLE jobs")
+
+    def test_a_silent_relay_of_another_login_is_seen_and_replaced(
+        self,
+        open_registry: Open,
+        login_as: Callable[[str], str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Which may neither see since when its connection is silent nor end it."""
+        add(open_registry(login_as("mam_owner")))
+        one, two = (open_registry(login_as("mam_worker")).store.outbox for _ in range(2))
+        with one.relaying() as mine:
+            assert mine
+            with two.relaying() as theirs:
+                assert not theirs  # it has only just begun
+            monkeypatch.setattr(base, "SILENT_SEC", 0.1)
+            sign = eventually(lambda: (now := two.relay()) and now.is_silent and now, "silence")
+            assert "login r" in sign.who
+            with two.relaying() as theirs:
+                assert theirs
+                monkeypatch.undo()
+                assert two.beat()
+                assert not one.beat()
+            monkeypatch.undo()
 
 
 def _next_seq(registry: Registry, job_id: str) -> int:

@@ -1,7 +1,9 @@
 """The relay's bell in PostgreSQL: a NOTIFY that wakes it, and a lock that says who it is.
 
-The lock lives as long as the relay's connection: lost with it, another host takes over. The
-connection asks the server something each second, which is its beat: one that is silent is ended.
+The lock lives as long as the relay's connection: lost with it, another host takes over. Each
+second the relay writes the server's time into the name of its connection, which is its beat and
+can be read by every login. The place of one that is silent is taken by the next in a row of locks,
+of which the last counts: nobody needs the right to end the connection of another login.
 """
 
 from __future__ import annotations
@@ -17,20 +19,24 @@ from mam_core.stores.base import RelaySign
 from mam_core.stores.postgres_door import Connection, DatabaseError, explained
 
 _CHANNEL = "'mam_bell_' || current_schema()"
-#: Two numbers, so that the lock can be found in the list of all.
-_KEY = "7168365, hashtext(current_schema() || ' relay')"  # "mam"
+#: Two numbers, so that the locks can be found in the list of all; the first counts the takeovers.
+_FIRST, _LAST = 7168365, 7168365 + 999  # "mam"
+_PLACE = "hashtext(current_schema() || ' relay')"
 _RING = f"SELECT pg_notify({_CHANNEL}, '')"
-#: The holder, and since when its connection has asked nothing; null where we may not see that.
-_HOLDER = """SELECT pid, application_name, client_addr::text,
-        extract(epoch FROM clock_timestamp() - state_change)::float8
+#: The holder, and how long it has been silent. Of another login we may not see the host.
+_HOLDER = rf"""SELECT pid, classid::bigint, usename, client_addr::text, state_change IS NULL,
+        regexp_replace(application_name, ' beat [0-9.]+$', ''),
+        extract(epoch FROM clock_timestamp())::float8
+            - substring(application_name FROM ' beat ([0-9.]+)$')::float8
     FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted
     AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND classid = 7168365 AND objsubid = 2
-    AND objid = (hashtext(current_schema() || ' relay')::bigint & 4294967295)::oid"""
-_TRY = f"SELECT pg_try_advisory_lock({_KEY})".encode()
+    AND classid::bigint BETWEEN {_FIRST} AND {_LAST} AND objsubid = 2
+    AND objid = ({_PLACE}::bigint & 4294967295)::oid ORDER BY classid::bigint DESC LIMIT 1"""
+#: A name has room for 63 bytes.
+_BEAT = r"""SELECT pg_backend_pid(), set_config('application_name',
+    left(regexp_replace(current_setting('application_name'), ' beat [0-9.]+$', ''), 40)
+    || ' beat ' || round(extract(epoch FROM clock_timestamp())::numeric, 3), false)"""
 _BEAT_SEC = 1.0
-#: The server ends a connection and frees its lock soon after it was asked to.
-_FREED_SEC = 2.0
 
 
 class PostgresBell:
@@ -60,20 +66,26 @@ class PostgresBell:
         return holder.sign if holder else None
 
     def beat(self) -> bool:
-        """The lock is ours as long as its connection is. Raises `StoreError` when that is lost."""
+        """The lock is ours as long as its connection is, and nobody has the next one. Raises
+        `StoreError` when the connection is lost."""
         ear = self._hearing()
-        if time.monotonic() - self._beat_at >= _BEAT_SEC:
-            self._beat_at = time.monotonic()
-            try:
-                ear.execute(b"SELECT 1")
-            except DatabaseError as problem:
-                raise explained(problem, self._place) from problem
+        if time.monotonic() - self._beat_at < _BEAT_SEC:
+            return True
+        try:
+            pid = _show_beat(ear)
+            holder = _holder(ear)
+        except DatabaseError as problem:
+            raise explained(problem, self._place) from problem
+        if holder is None or holder.pid != pid:
+            return False
+        self._beat_at = time.monotonic()
         return True
 
     @contextmanager
     def relaying(self) -> Iterator[bool]:
         ear = self._connected()
         try:
+            self._beat_at = 0.0
             self._ear = ear if self._holds(ear) else None
             yield self._ear is not None
         finally:
@@ -81,9 +93,10 @@ class PostgresBell:
             ear.close()
 
     def _holds(self, ear: Connection) -> bool:
-        """Take the lock, if nobody has it, and listen."""
+        """Take the lock, if nobody who gives a sign of life has it, and listen."""
         try:
-            if not (_is_given(ear) or _take_over(ear)):
+            _show_beat(ear)
+            if not _is_given(ear):
                 return False
             name = ear.execute(f"SELECT quote_ident({_CHANNEL})".encode()).fetchone()
             assert name is not None
@@ -121,6 +134,7 @@ class PostgresBell:
 
 class _Holder(NamedTuple):
     pid: int
+    lock: int
     sign: RelaySign
 
 
@@ -128,25 +142,26 @@ def _holder(connection: Connection) -> _Holder | None:
     row = connection.execute(_HOLDER.encode()).fetchone()
     if row is None:
         return None
-    pid, name, host, silent_sec = row
-    who = f"{name or 'a connection'} from {host or 'this host'} (backend {pid})"
-    return _Holder(pid, RelaySign(who, silent_sec or 0.0))
+    pid, lock, login, host, is_hidden, name, silent_sec = row
+    where = f"login {login}" if is_hidden else f"from {host or 'this host'}"
+    who = f"{name or 'a connection'}, {where} (backend {pid})"
+    return _Holder(pid, lock, RelaySign(who, silent_sec or 0.0))
+
+
+def _show_beat(ear: Connection) -> int:
+    """The pid of our backend."""
+    row = ear.execute(_BEAT.encode()).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _is_given(ear: Connection) -> bool:
-    row = ear.execute(_TRY).fetchone()
-    return bool(row and row[0])
-
-
-def _take_over(ear: Connection) -> bool:
-    """From one that is silent, though its connection stands: its process is stopped."""
+    """Two that come at once try the same lock, and one gets it."""
     holder = _holder(ear)
-    if holder is None or not holder.sign.is_silent:
+    if holder is not None and not holder.sign.is_silent:
         return False
-    ear.execute(f"SELECT pg_terminate_backend({holder.pid:d})".encode())
-    deadline = time.monotonic() + _FREED_SEC
-    while not _is_given(ear):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
+    lock = _FIRST if holder is None else holder.lock + 1
+    if lock > _LAST:
+        return False
+    row = ear.execute(f"SELECT pg_try_advisory_lock({lock:d}, {_PLACE})".encode()).fetchone()
+    return bool(row and row[0])
