@@ -28,6 +28,7 @@ from tests.support.working import LABEL, Workshop
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux")
 
 ENDINGS = ["--drain", "--once"]
+RECORD = "$MAM_REGISTRY_DIR/$MAM_JOB_ID.json"
 
 
 def hangs_once(shop: Workshop) -> str:
@@ -258,7 +259,11 @@ def test_a_registry_that_is_gone_ends_it_with_a_sentence(
         # At once: `rm -r` would find new files in it, and leave the folder where it is.
         "folder": (f"mv {shop.path} {aside}", f"{shop.path} was removed or replaced while"),
         "database": (f"rm {database}*", f"{database} was removed or replaced while"),
-        "record": ("rm $MAM_REGISTRY_DIR/$MAM_JOB_ID.json", "was removed from"),
+        # Again where the worker was just writing it, and put it back.
+        "record": (
+            f"while [ -e {RECORD} ]; do rm {RECORD}; sleep 0.5; done",
+            "was removed from",
+        ),
     }[what]
     shop.agent("removes", "/bin/sh", "-c", line, shop.word)
     register = ["--label", LABEL, "--agent", "removes", "--prompt", "x"]
