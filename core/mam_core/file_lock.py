@@ -7,27 +7,29 @@ from __future__ import annotations
 
 import fcntl
 import os
+import random
 import time
 
 from mam_core.errors import LockTimeout
 
 #: How long to wait while one and the same process holds a lock.
 PATIENCE_SEC = 5.0
-_PAUSE_SEC = 0.004
+_LONGEST_PAUSE_SEC = 0.01
 
 
-def lock_within(fd: int, path: str) -> None:
+def lock_within(fd: int, path: str, patience_sec: float | None = None) -> None:
     """Take a lock that is held for moments only; raises `LockTimeout` when it is not released."""
-    deadline = time.monotonic() + PATIENCE_SEC
+    patience_sec = PATIENCE_SEC if patience_sec is None else patience_sec
+    deadline = time.monotonic() + patience_sec
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise LockTimeout(
-                    f"{path} has been locked by {holder_in_words(fd)} for {PATIENCE_SEC:g} s"
+                    f"{path} has been locked by {holder_in_words(fd)} for {patience_sec:g} s"
                 ) from None
-            time.sleep(_PAUSE_SEC)
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_SEC))  # so that nobody is always too late
         else:
             return
 

@@ -23,6 +23,10 @@ from mam_core.errors import LockTimeout, MamError
 from mam_core.file_lock import lock_within
 from mam_core.stores import lock as lock_module
 from mam_core.stores.lock import LOCK_NAME, RegistryLock
+from mam_core.tmux import turnstile
+from mam_core.tmux.command import Address
+from mam_core.tmux.facts import TmuxFailed
+from mam_core.tmux.names import turnstile_path
 from tests.support.children import Child, child
 from tests.support.clock import FakeClock
 from tests.support.patience import PATIENCE_SEC
@@ -189,6 +193,19 @@ class TestWaiting:
                 lock_within(file.fileno(), "the file")
             holder.kill()
             lock_within(file.fileno(), "the file")
+
+    def test_a_start_of_a_session_that_waits_for_one_names_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(turnstile, "PATIENCE_SEC", 0.3)
+        address = Address("-S", str(tmp_path / "socket"))
+        with open(turnstile_path(address.path), "w") as holder:
+            fcntl.flock(holder, fcntl.LOCK_EX)
+            words = r"has been locked by .* for 0\.3 s"
+            with pytest.raises(TmuxFailed, match=words), turnstile.alone(address):
+                pass
+        with turnstile.alone(address):
+            pass
 
     def test_a_mark_that_is_no_text_does_not_disturb_the_message(self, folder: Folder) -> None:
         lock_file(folder).write_bytes(b"\xff\x1b[2J\0")

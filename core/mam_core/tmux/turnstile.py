@@ -9,18 +9,15 @@ moment in which a console comes in is not held back.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import random
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mam_core.errors import LockTimeout
+from mam_core.file_lock import lock_within
 from mam_core.tmux.command import PATIENCE_SEC, Address
 from mam_core.tmux.facts import TmuxFailed
 from mam_core.tmux.names import turnstile_path
-
-_LONGEST_PAUSE_SEC = 0.01
 
 
 @contextmanager
@@ -29,7 +26,10 @@ def alone(address: Address) -> Iterator[None]:
     fd = _opened(address)
     try:
         if fd is not None:
-            _wait(fd)
+            try:
+                lock_within(fd, turnstile_path(address.path), PATIENCE_SEC)
+            except LockTimeout as problem:
+                raise TmuxFailed(problem.message) from None
         yield
     finally:
         if fd is not None:
@@ -44,18 +44,3 @@ def _opened(address: Address) -> int | None:
         return os.open(turnstile_path(address.path), flags, 0o600)
     except OSError:
         return None
-
-
-def _wait(fd: int) -> None:
-    until = time.monotonic() + PATIENCE_SEC
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise TmuxFailed(
-                    f"others have been starting or watching sessions for {PATIENCE_SEC:g} s"
-                ) from None
-            time.sleep(random.uniform(0, _LONGEST_PAUSE_SEC))  # so that nobody is always too late
-        else:
-            return
