@@ -48,7 +48,7 @@ class Filter(NamedTuple):
     tests: tuple[Test, ...] = ()
 
     def fits(self, row: Row, now: float) -> bool:
-        return all(test.holds(row, now) for test in self.tests)
+        return not self.tests or all(test.holds(row, now) for test in self.tests)
 
     @property
     def follows_time(self) -> bool:
