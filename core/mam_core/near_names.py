@@ -13,10 +13,15 @@ _NUMBER = "0123456789-_"
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name; empty where none is near."""
+    near = nearest(name, known)
+    return f". Did you mean {near}?" if near else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The one that was probably meant; empty where none is near."""
     import difflib  # only for a person who has mistyped something
 
-    near = difflib.get_close_matches(name, sorted(known), 1)
-    return f". Did you mean {near[0]}?" if near else ""
+    return next(iter(difflib.get_close_matches(name, sorted(known), 1)), "")
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

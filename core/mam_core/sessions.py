@@ -109,10 +109,13 @@ def _fits(name: str, value: object) -> bool:
 def command_to_serve(label: str, agent: str) -> str:
     """What a person types so that the jobs of a label are taken."""
     if label.startswith(LABEL_PREFIX):
-        words = ["mam", "spawn", "--agent-session", label, "--agent", agent]
-    else:
-        words = ["mam", "work", "--agent-session", label, "--agents", agent]
-    return shlex.join(words)
+        return shlex.join(["mam", "spawn", "--agent-session", label, "--agent", agent])
+    return command_to_work(label, agent)
+
+
+def command_to_work(label: str, agent: str) -> str:
+    """The same by a worker in the shell that it is typed in."""
+    return shlex.join(["mam", "work", "--agent-session", label, "--agents", agent])
 
 
 def check_name(name: str) -> str:

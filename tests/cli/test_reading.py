@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from mam_core.cli.main import load, parser_of
 from mam_core.presence import Presence
 from mam_core.sessions import Session, SessionFolder
 from tests.cli.conftest import Mam, is_one_sentence
@@ -170,6 +172,32 @@ class TestWhy:
         nobody = "nobody serves label tmux:a with agent shell (its workers serve codex)"
         assert first == f"blocked: {nobody}"
 
+    def test_names_only_commands_that_mam_takes(self, mam: Mam) -> None:
+        """Whatever holds the job; the last word of some stands for what a person chooses."""
+        (mam.folder / "mam.toml").write_text("[groups.night]\nslots = 0\n")
+        failed = mam.register("first")
+        held = [
+            mam.register("mistyped", "--agent", "shel"),
+            mam.register("other label", "--agent-session", "w"),
+            mam.register("held", "--after", failed, "--after", mam.register(), "--group", "night"),
+            mam.register("not served"),
+        ]
+        mam.ok("status", failed, "--set", "error")
+        for gate in (["--all"], ["--agent", "shell"], ["--group", "night"]):
+            mam.ok("pause", *gate)
+        named = _helps(mam, held)
+        with a_session(mam, agent="codex"):
+            named |= _helps(mam, held)
+        with a_session(mam):
+            mam.ok("node", "drain", socket.gethostname())
+            named |= _helps(mam, held)
+        verbs = {words[1] for words in named}
+        assert verbs == {"retry", "resume", "spawn", "work", "edit", "node", "group"}
+        for words in named:
+            verb = load(words[1])
+            assert verb is not None
+            parser_of(words[1], verb).read(["1" if word == "N" else word for word in words[2:]])
+
     def test_says_how_many_come_first(self, mam: Mam) -> None:
         """C1: the more urgent, then the older; those of other labels and the paused do not count"""
         mam.register("older")
@@ -259,6 +287,11 @@ def test_config_shows_the_folders_that_are_used(mam: Mam) -> None:
     assert shown["store.logs_dir"] == str(mam.folder / ".mam" / "delegate_job_logs")
     elsewhere = mam.ok("config", "store.logs_dir", "--json", "--registry-dir", "x/jobs").json
     assert elsewhere[0]["value"] == str(mam.folder / "x" / "delegate_job_logs")
+
+
+def _helps(mam: Mam, job_ids: list[str]) -> set[tuple[str, ...]]:
+    told = (mam.ok("why", job_id, "--json").json for job_id in job_ids)
+    return {tuple(shlex.split(help["command"])) for one in told for help in one["help"]}
 
 
 @contextmanager

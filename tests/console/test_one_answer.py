@@ -79,7 +79,7 @@ SITUATIONS = (
         True,
         False,
         "nobody serves",
-        "mam spawn --agent-session tmux:others --agent codex",
+        "mam work --agent-session tmux:others --agents codex",
     ),
     Situation(
         *("nobody", "queued", "nobody serves label tmux:nobody with agent codex", "nobody serves"),

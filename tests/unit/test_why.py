@@ -109,8 +109,7 @@ class TestHolds:
             "cannot run unless job0002 is retried: press r on job0002, or run mam retry job0002",
             "to resume: run mam resume --agent claude-code",
             "to run more of them at once: run mam group g --slots N",
-            "to start a session: press s, or run "
-            "mam spawn --agent-session tmux:claude --agent claude-code",
+            "to start a worker: run mam work --agent-session tmux:claude --agents claude-code",
         ]
         assert [one.rule for one in told.why("job0005").holds] == [
             Rule.AGENT_NOT_SERVED,
@@ -219,23 +218,33 @@ class TestChains:
 class TestService:
     def test_nobody_serves_it_and_the_line_that_would(self) -> None:
         served = {
-            PAIR: Served(False, missing="claude"),
+            PAIR: Served(False, lacks="`claude` is not installed here"),
             ("w", "codex"): Served(False, drained="oak"),
+            ("tmux:claude", "gemini"): Served(False, ("claude-code",)),
+            ("tmux:claude", "codx"): Served(False, lacks="unknown", instead="codex"),
         }
         told = Jobs(
             job("a"),
             job("b", agent="codex", agent_session="w"),
             job("c", agent_session="elsewhere"),
+            job("d", agent="gemini"),
+            job("e", agent="codx"),
             evidence=Evidence(Gates(), served=served),
         )
         assert said(told.why("a")) == [
             f"{NOBODY}; `claude` is not installed here",
-            "to start a session: press s, or run "
+            "to start a session once that is fixed: press s, or run "
             "mam spawn --agent-session tmux:claude --agent claude-code",
         ]
         assert said(told.why("b")) == [
             "nobody serves label w with agent codex: host oak is drained",
-            "to let it claim again: run mam node undrain oak",
+            "to let it claim again: run mam node resume oak",
+        ]
+        assert said(told.why("d"))[1:] == [
+            "to start a worker: run mam work --agent-session tmux:claude --agents gemini"
+        ], "one label has one session"
+        assert said(told.why("e"))[1:] == [
+            "to give it to another agent: run mam edit e --agent codex"
         ]
         assert (told.why("a").served, told.why("c").served) == (False, None)
         assert not told.reasons.is_held(told.known["a"], NOW), "queued, and said beside it"
@@ -350,12 +359,27 @@ class TestWhoServes:
                 inside.setenv(variable, "abc12345")
                 assert services.of(wanted)["b", "codex"].by is None
 
-    def test_a_program_that_is_not_installed_is_named(
-        self, registry: Registry, services: Services, monkeypatch: pytest.MonkeyPatch
+    def test_what_an_agent_lacks_is_named(
+        self,
+        registry: Registry,
+        place: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         add(registry)
+        settings = place.parent / "mam.toml"
+        settings.write_text('[agents.keyed]\ncommand = ["/bin/cat"]\nneeds = ["A_KEY"]\n')
+        monkeypatch.delenv("A_KEY", raising=False)
         monkeypatch.setenv("PATH", "/nowhere")
-        assert services.of([("x", "claude-code")])["x", "claude-code"].missing == "claude"
+        services = Services(registry, str(place), load(str(settings)))
+
+        def lacks(agent: str) -> tuple[str, str]:
+            served = services.of([("x", agent)])["x", agent]
+            return served.lacks, served.instead
+
+        assert lacks("claude-code") == ("`claude` is not installed here", "")
+        assert lacks("keyed") == ("A_KEY is not set here", "")
+        assert lacks("claude") == ("agent claude is not defined here", "claude-code")
+        assert lacks("zzz") == ("agent zzz is not defined here", "AGENT")
 
 
 def test_why_says_how_long_ago(registry: Registry, clock: FakeClock) -> None:

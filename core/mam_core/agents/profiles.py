@@ -237,10 +237,15 @@ def trouble_with(profile: Profile, environ: Mapping[str, str], workdir: str = ""
     environ = {**environ, **profile.env}
     if not find_program(profile, environ.get("PATH", os.defpath), workdir):
         return f"the command {profile.program} of agent {profile.name} is not here"
-    if lacking := [name for name in profile.needs if not environ.get(name)]:
-        which = "the variable" if len(lacking) == 1 else "the variables"
-        return f"agent {profile.name} needs {which} {', '.join(lacking)}: not set here"
+    if names := lacking(profile, environ):
+        which = "the variable" if len(names) == 1 else "the variables"
+        return f"agent {profile.name} needs {which} {', '.join(names)}: not set here"
     return ""
+
+
+def lacking(profile: Profile, environ: Mapping[str, str]) -> list[str]:
+    """The variables that the agent needs and that have no value."""
+    return [name for name in profile.needs if not environ.get(name)]
 
 
 def _changed(name: str, known: Profile | None, settings: AgentSettings) -> Profile:

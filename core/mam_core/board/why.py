@@ -88,7 +88,8 @@ class Served(NamedTuple):
 
     by: bool | None = None  #: None: that cannot be seen from here
     others: tuple[str, ...] = ()  #: where nobody does: the agents that the label's workers serve
-    missing: str = ""  #: the program of the agent, where it is not installed here
+    lacks: str = ""  #: in words, what an agent that cannot be started here is missing
+    instead: str = ""  #: where nothing here knows the agent: the name that was probably meant
     drained: str = ""  #: the host whose workers would, if it were to claim anything
 
     def words(self, label: str, agent: str) -> str:
@@ -96,8 +97,8 @@ class Served(NamedTuple):
         instead = f" (its workers serve {', '.join(self.others)})" if self.others else ""
         if self.drained:
             return f"nobody serves label {label} with agent {agent}: host {self.drained} is drained"
-        absent = f"; `{self.missing}` is not installed here" if self.missing else ""
-        return f"nobody serves label {label} with agent {agent}{instead}{absent}"
+        lacks = f"; {self.lacks}" if self.lacks else ""
+        return f"nobody serves label {label} with agent {agent}{instead}{lacks}"
 
 
 UNKNOWN = Served()
@@ -287,7 +288,7 @@ class BlockReasons:
         root = self.root_of(job)
         help = [self._about_root(root)] if root is not None else []
         help += [one.help for one in holds if one.help is not None]
-        help += [about_service(pair, served)] if unserved else []
+        help += [about_service(pair, served, job.job_id)] if unserved else []
         can_run = root is None and job.not_before != inf
         return Why(tuple(holds), can_run, served.by, unserved, tuple(help))
 
@@ -505,10 +506,9 @@ class BlockReasons:
             return None
         count = "1 job waits" if len(ready) == 1 else f"{len(ready):,} jobs wait"
         words = f"{served.words(*pair)}; {count}"
-        about = "\0".join(pair)
-        return Stuck(
-            True, about, ready[at], len(ready), since, words, (about_service(pair, served),)
-        )
+        about, first = "\0".join(pair), ready[at]
+        help = about_service(pair, served, first.job_id)
+        return Stuck(True, about, first, len(ready), since, words, (help,))
 
     def _ready_since(self, job: Summary) -> float:
         """Since when it could have been claimed, as far as records tell."""
@@ -552,17 +552,21 @@ def _start_time(job_id: str) -> Help:
     return Help(words, shlex.join(["mam", "edit", job_id, "--clear", "not_before"]))
 
 
-def about_service(pair: Pair, served: Served) -> Help:
-    """What makes somebody serve a label."""
-    from mam_core.sessions import LABEL_PREFIX, command_to_serve
+def about_service(pair: Pair, served: Served, job_id: str) -> Help:
+    """What makes somebody serve a label, or gives the job to an agent that can be served."""
+    from mam_core.sessions import LABEL_PREFIX, command_to_serve, command_to_work
 
     label, agent = pair
     if served.drained:
-        return Help("to let it claim again", shlex.join(["mam", "node", "undrain", served.drained]))
-    command = command_to_serve(label, agent)
-    if label.startswith(LABEL_PREFIX):
-        return Help("to start a session", command, "spawn", "s")
-    return Help("to start a worker", command)
+        return Help("to let it claim again", shlex.join(["mam", "node", "resume", served.drained]))
+    if served.instead:
+        command = shlex.join(["mam", "edit", job_id, "--agent", served.instead])
+        return Help("to give it to another agent", command)
+    then = " once that is fixed" if served.lacks else ""
+    if served.others or not label.startswith(LABEL_PREFIX):
+        # The session that a label has for another agent leaves no room for a second one.
+        return Help(f"to start a worker{then}", command_to_work(label, agent))
+    return Help(f"to start a session{then}", command_to_serve(label, agent), "spawn", "s")
 
 
 def _ended(job: Summary, now: float | None) -> str:

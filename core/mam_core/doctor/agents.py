@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from mam_core.agents.kinds import built_in_name
-from mam_core.agents.profiles import Profile, find_program, profile_names, profile_of
+from mam_core.agents.profiles import Profile, find_program, lacking, profile_names, profile_of
 from mam_core.agents.tried import TRIED
 from mam_core.doctor.findings import Area, Finding, note, ok, warning
 from mam_core.doctor.ground import Look
@@ -79,13 +79,13 @@ def _about(one: _Here, version: str) -> Iterator[Finding]:
         words += "; it did not tell its version"
     elif tried is not None and version != tried.version:
         words += f"; recorded with {tried.version}"
-    if lacking := [name for name in profile.needs if not {**os.environ, **profile.env}.get(name)]:
+    if names := lacking(profile, {**os.environ, **profile.env}):
         yield warning(
             _AREA,
             profile.name,
-            f"{words}; it needs {', '.join(lacking)}",
+            f"{words}; it needs {', '.join(names)}",
             rule="needs",
-            advice=f"export {' '.join(f'{name}=…' for name in lacking)}",
+            advice=f"export {' '.join(f'{name}=…' for name in names)}",
         )
     elif tried is None:
         yield ok(_AREA, profile.name, words)

@@ -117,14 +117,15 @@ def _sweep(ground: Ground, job: Job) -> Mended:
 def served(look: Look) -> Iterator[Finding]:
     """A label that no session and no worker serves."""
     waiting = Counter((job.agent_session, job.agent) for job in look.pending)
+    first = {(job.agent_session, job.agent): job.job_id for job in reversed(look.pending)}
     known = look.reasons.evidence.served if look.reasons.evidence is not None else {}
     for (label, agent), count in sorted(waiting.items()):
         served = known.get((label, agent))
         if served is None or served.by is not False:
             continue
         jobs = f"{many(count, 'job')} of agent {agent} {'waits' if count == 1 else 'wait'}"
-        help = about_service((label, agent), served)
-        words = f"{jobs}, and {served.words(label, agent)}; run {help.command}"
+        help = about_service((label, agent), served, first[label, agent])
+        words = f"{jobs}, and {served.words(label, agent)}; {help.words}: run {help.command}"
         yield note(_AREA, label, words, rule=f"served {agent}")
 
 

@@ -73,7 +73,7 @@ class Services:
         self._hosts = hosts
         self._folder = SessionFolder(registry_path)
         self._announcements: Announcements | None = None
-        self.names_programs = True  #: those that are not installed, which costs a look for each
+        self.names_programs = True  #: and what else an agent lacks, which costs a look for each
         self._scanned: tuple[float, list[tuple[str, _Server]]] | None = None
 
     def of(
@@ -113,7 +113,8 @@ class Services:
         for name, agents in servers:
             if name == label:
                 others |= agents if agents is not None else {self._usual}
-        return Served(False, tuple(sorted(others)), self._missing(agent), drained)
+        lacks, instead = self._lacks(agent)
+        return Served(False, tuple(sorted(others)), lacks, instead, drained)
 
     def _takes(self, servers: Iterable[_Server], pair: Pair) -> bool:
         label, agent = pair
@@ -136,17 +137,24 @@ class Services:
         named = set(profile_names(self._config)) - set(served_by_default(self._config))
         return f"every agent but {', '.join(sorted(named))}"
 
-    def _missing(self, agent: str) -> str:
-        """The program of an agent that cannot be started from here; empty: it can."""
+    def _lacks(self, agent: str) -> tuple[str, str]:
+        """What an agent that cannot be started from here is missing, and which one was meant if
+        it is in no settings."""
         if not self.names_programs:
-            return ""
-        from mam_core.agents.profiles import find_program, profile_of
+            return "", ""
+        from mam_core.agents.profiles import find_program, lacking, profile_names, profile_of
+        from mam_core.near_names import nearest
 
+        if agent not in (known := profile_names(self._config)):
+            return f"agent {agent} is not defined here", nearest(agent, known) or "AGENT"
         with suppress(MamError):
             profile = profile_of(self._config, agent)
-            path = {**os.environ, **profile.env}.get("PATH", os.defpath)
-            return "" if find_program(profile, path) else profile.program
-        return ""
+            environ = {**os.environ, **profile.env}
+            if not find_program(profile, environ.get("PATH", os.defpath)):
+                return f"`{profile.program}` is not installed here", ""
+            if names := lacking(profile, environ):
+                return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not set here", ""
+        return "", ""
 
     # -- where it is seen ------------------------------------------------------------------------
 
