@@ -63,6 +63,8 @@ class CarefulApp(App[None]):
 
     def on_mount(self) -> None:
         self._home = asyncio.get_running_loop()
+        # Textual draws anew after `suspend`, and not after a process that was stopped goes on.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         if self.terminal is not None:
             self.set_interval(_TERMINAL_SEC, self.terminal.look)
         if self._left_with is not None:

@@ -49,6 +49,22 @@ def _suspended_and_resumed(site: SessionShop, window: Terminal, kept: str) -> No
     window.press("Escape")
 
 
+@pytest.mark.usefixtures("known")
+def test_all_of_the_screen_is_there_after_fg(site: SessionShop, window: Terminal) -> None:
+    """Nothing has changed meanwhile, so that nothing but the return itself can draw it."""
+    kept = site.add(AGENT, "Keep this in mind", agent_session=LABEL)
+    window.run("mam")
+    window.until("mam board", kept, "1 queued", "? keys")
+    window.press("Escape")  # the welcome, which would go away later
+    for _ in range(3):
+        window.press("C-z")
+        window.until("Stopped")
+        window.run("clear")
+        window.until_gone("Stopped")
+        window.run("fg")
+        window.until("mam board", kept, "1 queued", "? keys")
+
+
 def _without_a_broker(site: SessionShop, window: Terminal, kept: str) -> None:
     """Its keeper starts it again; what is written meanwhile is seen all the same."""
     killed = eventually(lambda: _broker(site), "there is a broker")
