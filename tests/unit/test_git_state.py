@@ -241,8 +241,12 @@ class TestWhatAnAttemptLeft:
         git(repo, "switch", "-q", "--detach")
         (repo / "one").write_text("1")
         before = known(repo)
+        assert left_words(before, known(repo)) == "", "the attempt changed nothing"
+        (repo / "one").write_text("another")
+        words = "left 1 changed file (1 before the attempt)"
+        assert left_words(before, known(repo)) == words
         (repo / "two").write_text("2")
-        assert left_words(before, known(repo)) == "left 2 changed files (1 before it)"
+        assert left_words(before, known(repo)) == "left 2 changed files (1 before the attempt)"
         assert left_words(None, None) == ""
 
     def test_a_file_that_was_renamed_is_one(self, repo: Path) -> None:

@@ -46,11 +46,12 @@ class GitState(NamedTuple):
 
 def left_words(before: GitState | None, after: GitState | None) -> str:
     """What an attempt left in its folder, in words; empty where there is nothing to say."""
-    if after is None:
+    if after is None or (before == after and after.tree is not None and not after.left_out_count):
         return ""
     parts = []
     if after.changed:
-        already = f" ({before.changed} before it)" if before is not None and before.changed else ""
+        was = before.changed if before is not None else 0
+        already = f" ({was} before the attempt)" if was else ""
         parts.append(f"{after.changed} changed file{'s'[: after.changed > 1]}{already}")
     if before is not None and after.commit != before.commit:
         parts.append("new commits")
