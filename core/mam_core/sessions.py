@@ -106,9 +106,14 @@ def _fits(name: str, value: object) -> bool:
     return isinstance(value, str) and "\0" not in value
 
 
+def names_session(label: str) -> bool:
+    """Whether a session in tmux can be started for it."""
+    return label.startswith(LABEL_PREFIX) and bool(_NAME.fullmatch(label, len(LABEL_PREFIX)))
+
+
 def command_to_serve(label: str, agent: str) -> str:
     """What a person types so that the jobs of a label are taken."""
-    if label.startswith(LABEL_PREFIX):
+    if names_session(label):
         return shlex.join(["mam", "spawn", "--agent-session", label, "--agent", agent])
     return command_to_work(label, agent)
 

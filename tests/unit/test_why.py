@@ -221,6 +221,7 @@ class TestService:
             PAIR: Served(False, lacks="`claude` is not installed here"),
             ("w", "codex"): Served(False, drained="oak"),
             ("tmux:claude", "gemini"): Served(False, ("claude-code",)),
+            ("tmux:two words", "claude-code"): Served(False),
             ("tmux:claude", "codx"): Served(False, lacks="unknown", instead="codex"),
         }
         told = Jobs(
@@ -229,6 +230,7 @@ class TestService:
             job("c", agent_session="elsewhere"),
             job("d", agent="gemini"),
             job("e", agent="codx"),
+            job("f", agent_session="tmux:two words"),
             evidence=Evidence(Gates(), served=served),
         )
         assert said(told.why("a")) == [
@@ -246,6 +248,9 @@ class TestService:
         assert said(told.why("e"))[1:] == [
             "to give it to another agent: run mam edit e --agent codex"
         ]
+        assert said(told.why("f"))[1:] == [
+            "to start a worker: run mam work --agent-session 'tmux:two words' --agents claude-code"
+        ], "no session can have that name"
         assert (told.why("a").served, told.why("c").served) == (False, None)
         assert not told.reasons.is_held(told.known["a"], NOW), "queued, and said beside it"
 

@@ -554,7 +554,7 @@ def _start_time(job_id: str) -> Help:
 
 def about_service(pair: Pair, served: Served, job_id: str) -> Help:
     """What makes somebody serve a label, or gives the job to an agent that can be served."""
-    from mam_core.sessions import LABEL_PREFIX, command_to_serve, command_to_work
+    from mam_core.sessions import command_to_serve, command_to_work, names_session
 
     label, agent = pair
     if served.drained:
@@ -563,7 +563,7 @@ def about_service(pair: Pair, served: Served, job_id: str) -> Help:
         command = shlex.join(["mam", "edit", job_id, "--agent", served.instead])
         return Help("to give it to another agent", command)
     then = " once that is fixed" if served.lacks else ""
-    if served.others or not label.startswith(LABEL_PREFIX):
+    if served.others or not names_session(label):
         # The session that a label has for another agent leaves no room for a second one.
         return Help(f"to start a worker{then}", command_to_work(label, agent))
     return Help(f"to start a session{then}", command_to_serve(label, agent), "spawn", "s")
