@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -55,6 +57,27 @@ class TestTheFile:
         with registry.store.transaction() as tx:
             db = tx._change._db  # type: ignore[attr-defined]  # the connection itself
             assert db.execute("PRAGMA synchronous").fetchone()[0] == 2
+
+    def test_keeps_its_log_when_another_process_leaves(
+        self, registry: Registry, place: Path, tmp_path: Path
+    ) -> None:
+        """The last one to leave removes the log, so each connection shows that it is there by a
+        lock; a process loses all of its own when it closes any handle of the file."""
+
+        def jobs_seen_by_another_process() -> int:
+            words = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); "
+            words += "print(*db.execute('SELECT count(*) FROM jobs').fetchone()); db.close()"
+            command = [sys.executable, "-c", words, str(place)]
+            return int(subprocess.run(command, capture_output=True, check=True).stdout)
+
+        add(registry)
+        with Registry(sqlite_at(tmp_path)(), actor="bob", node="host") as second:
+            add(second)
+            assert jobs_seen_by_another_process() == 2
+            assert Path(f"{place}-wal").exists()
+            add(registry)
+            add(second)
+            assert jobs_seen_by_another_process() == 4
 
     def test_is_ours_alone_whatever_the_umask(self, registry: Registry, place: Path) -> None:
         before = os.umask(0)

@@ -178,15 +178,14 @@ class SqliteDatabase:
                 with suppress(FileNotFoundError):
                     state = os.stat(each, dir_fd=folder.fd, follow_symlinks=False)
                     folder.check_file(state, each)
-            if folder.has(name):
-                _check_head(folder, name)
-            else:
+            if not folder.has(name):
                 if not create:
                     raise FileNotFoundError(self.path)
                 with suppress(FileExistsError):
                     folder.put_new(name, b"")
                     registry_marks.made_anew(self.path)
                 folder.sync()
+            _check_head(folder, name)
 
     def _bring_up(self, db: sqlite3.Connection, *, create: bool) -> None:
         """To our version, one step a transaction: killed in the middle, it has the one before."""
@@ -269,14 +268,28 @@ def _identity(path: str) -> tuple[int, int] | None:
     return state.st_dev, state.st_ino
 
 
+#: The files that this process has looked into, by device and inode.
+_looked_into: set[tuple[int, int]] = set()
+_looking = threading.Lock()
+
+
 def _check_head(folder: Folder, name: str) -> None:
-    """SQLite takes a file of a few bytes for an empty one, and writes over it."""
-    fd, state = folder.open_file(name)
-    try:
-        if state.st_size and os.read(fd, len(_HEAD)) != _HEAD:
-            raise StoreError(f"{folder.path}/{name}: it is no SQLite database")
-    finally:
-        os.close(fd)
+    """SQLite takes a file of a few bytes for an empty one, and writes over it.
+
+    Looked at once, before this process has a connection to the file: closing any handle of it drops
+    the locks of all our connections, and the next command to leave would remove their log.
+    """
+    with _looking:
+        state = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
+        if (state.st_dev, state.st_ino) in _looked_into:
+            return
+        fd, state = folder.open_file(name)
+        try:
+            if state.st_size and os.read(fd, len(_HEAD)) != _HEAD:
+                raise StoreError(f"{folder.path}/{name}: it is no SQLite database")
+        finally:
+            os.close(fd)
+        _looked_into.add((state.st_dev, state.st_ino))
 
 
 def _number(db: sqlite3.Connection, pragma: str) -> int:
