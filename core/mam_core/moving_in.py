@@ -9,22 +9,38 @@ from mam_core.disk import Folder, is_temp_name
 from mam_core.errors import StoreError
 
 _LOCK = ".lock"
+#: What else we put into a registry folder. A command that is still at work may have made some of
+#: it again after somebody removed everything.
+_OURS = frozenset(
+    {
+        *(".answerer", ".archive", ".broker", ".deploy.json", ".gates", ".index", ".journal"),
+        *(".outbox", ".sessions", ".submissions"),
+    }
+)
 
 
 def move_in(registry: Folder) -> None:
     """Make sure that this is a registry, as the files store does before its first write.
 
-    A folder of other things, named by mistake, is left as it is; one that is
-    made here gets the registry's lock file, by which the store knows it.
+    One that is made here gets the registry's lock file, by which the store knows it.
     """
     if registry.has(_LOCK):
         return
     registry.check_owner()
-    names = [name for name in registry.names() if not is_temp_name(name)]
-    has_records = any(name.endswith(".json") and name[0] != "." for name in names)
-    # Asked again: what was listed may be the first steps of another who moves in just now.
-    if names and not has_records and not registry.has(_LOCK):
-        raise StoreError(f"{registry.path} is no registry: it holds other files, like {names[0]}")
-    if not has_records:
-        registry_marks.made_anew(registry.path)
+    check_no_other_files(registry)
     os.close(registry.open_in_place(_LOCK, os.O_RDWR))
+
+
+def check_no_other_files(registry: Folder) -> None:
+    """A folder of other things, named by mistake, is left as it is: raises `StoreError`.
+
+    One that has no records is a new registry, perhaps in the place of a removed one.
+    """
+    names = [name for name in registry.names() if not is_temp_name(name)]
+    if any(name.endswith(".json") and name[0] != "." for name in names):
+        return
+    strange = [name for name in names if name not in _OURS and name != _LOCK]
+    # Asked again: what was listed may be the first steps of another who moves in just now.
+    if strange and not registry.has(_LOCK):
+        raise StoreError(f"{registry.path} is no registry: it holds other files, like {strange[0]}")
+    registry_marks.made_anew(registry.path)

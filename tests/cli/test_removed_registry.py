@@ -55,6 +55,17 @@ def test_is_not_forgotten_when_a_command_makes_the_folder_again(
     assert ANEW in removed.ok("list").err
 
 
+def test_what_live_commands_have_made_again_is_no_obstacle(removed: Mam) -> None:
+    """A worker keeps its own files in the registry folder, and makes some of them again."""
+    removed.registry.mkdir(parents=True, mode=0o700)
+    for name in (".broker", ".outbox"):
+        (removed.registry / name).mkdir(mode=0o700)
+    (removed.registry / ".answerer").touch(mode=0o600)
+    assert GONE in removed.ok("list").err
+    job_id = removed.register("new")
+    assert ANEW in removed.ok("get", job_id).err
+
+
 def test_one_within_another_is_missed_as_well(mam: Mam, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else its jobs would go to the registry of the folder above, without a word."""
     mam.register("outer")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mam_core import codec, registry_marks
 from mam_core.audit import AuditLog, warn
-from mam_core.disk import Folder, explain, is_temp_name, keep_out_of_git
+from mam_core.disk import Folder, explain, keep_out_of_git
 from mam_core.errors import (
     JobNotFound,
     RegistryGone,
@@ -26,6 +26,7 @@ from mam_core.errors import (
     UnsafePath,
 )
 from mam_core.locations import realm_of
+from mam_core.moving_in import check_no_other_files
 from mam_core.records import Job
 from mam_core.stores.base import NameKind, Paper, Progress, Query, Want
 from mam_core.stores.catalogue import (
@@ -332,21 +333,11 @@ class FilesStore:
         return self._lock, self._committer
 
     def _move_in(self, folder: Folder) -> None:
-        """Before the first write: make sure that this is a registry, and make it ours alone.
-
-        A folder of other things, named by mistake, is left as it is.
-        """
+        """Before the first write: make sure that this is a registry, and make it ours alone."""
         if self._lock is not None:
             return
         if not folder.has(LOCK_NAME):
-            names = [name for name in folder.names() if not is_temp_name(name)]
-            strange = names and not any(map(is_record_name, names))
-            if strange and not folder.has(LOCK_NAME):  # asked again: somebody may have just begun
-                raise StoreError(
-                    f"{self.path} is no registry: it holds other files, like {names[0]}"
-                )
-            if not any(map(is_record_name, names)):
-                registry_marks.made_anew(self.path)
+            check_no_other_files(folder)
         folder.check_owner()
         if folder.is_loose:
             warn(f"{self.path} was open to other users; now it is not")
