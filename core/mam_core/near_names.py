@@ -21,7 +21,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """The one that was probably meant; empty where none is near."""
     import difflib  # only for a person who has mistyped something
 
-    return next(iter(difflib.get_close_matches(name, sorted(known), 1)), "")
+    plain = {one.casefold(): one for one in sorted(known)}
+    near = difflib.get_close_matches(name.casefold(), plain, 1)
+    return plain[near[0]] if near else ""
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
@@ -45,4 +47,5 @@ def is_mistyped(label: str, known: Iterable[str]) -> bool:
     siblings = {bare(one) for one in known}
     if bare(label).rstrip(_NUMBER) in {one.rstrip(_NUMBER) for one in siblings}:
         return False
-    return bool(difflib.get_close_matches(bare(label), siblings, 1, _VERY_NEAR))
+    plain = {one.casefold() for one in siblings}
+    return bool(difflib.get_close_matches(bare(label).casefold(), plain, 1, _VERY_NEAR))
