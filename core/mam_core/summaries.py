@@ -108,12 +108,20 @@ def claim_order(job: Job) -> int:
         return 0
 
 
+class Memory(NamedTuple):
+    """Bytes that an attempt takes up, all its processes together."""
+
+    peak: int
+    now: int | None = None  #: None: it has ended
+
+
 class Used(NamedTuple):
     """What a running attempt has told of itself so far, in figures."""
 
     tokens: int | None = None
     cost: float | None = None
     progress: float | None = None  #: 0 to 1
+    memory: Memory | None = None
 
 
 def used_of(data: object) -> Used:
@@ -126,19 +134,13 @@ def used_of(data: object) -> Used:
     progress = _figure(data.get("progress"))
     if progress is not None:
         progress = None if progress > 100 else progress / 100 if progress > 1 else progress
-    return Used(int(sum(known)) if known else None, _figure(data.get("cost")), progress)
+    spent = int(sum(known)) if known else None
+    return Used(spent, _figure(data.get("cost")), progress, memory_told(data))
 
 
 NOTHING_TOLD = Used()
 #: No machine has more; a stranger's number may have hundreds of digits.
 _MOST_BYTES = 2**60
-
-
-class Memory(NamedTuple):
-    """Bytes that an attempt takes up, all its processes together."""
-
-    peak: int
-    now: int | None = None  #: None: it has ended
 
 
 def memory_told(data: object) -> Memory | None:

@@ -585,6 +585,7 @@ class TestWhatRunningJobsHadUsed:
                 for tokens in (1000, 2500):
                     clock.pass_time(60)
                     used = {"tokens": {"input": tokens, "output": 500}, "cost": tokens / 1000}
+                    used |= {"peak_memory": tokens * 2**20, "memory": 2**20}
                     registry.publish(job_id, "progress", data=used, attempt=1)
                     registry.publish(job_id, "progress", detail="and on it goes", attempt=1)
                     clock.pass_time(10)
@@ -593,14 +594,17 @@ class TestWhatRunningJobsHadUsed:
                 await seen.until(lambda: row.live.tokens == 3000, "it is known live")
                 await seen.press("t")
                 await seen.until(lambda: seen.desk.past is not None, "we are in the past")
-                for at, tokens, cost in zip(moments, (1500, 3000), (1.0, 2.5), strict=True):
+                expected = ((1500, 1.0, 1000), (3000, 2.5, 2500))
+                for at, (tokens, cost, peak) in zip(moments, expected, strict=True):
                     go_to(seen, at)
                     assert abs(seen.desk.now() - at) < 1
                     then = seen.desk.board.rows[job_id]
                     assert (then.live.tokens, then.live.cost) == (tokens, cost)
-                    assert "tokens" in seen.desk.board.used
+                    assert (then.live.peak_memory, then.live.memory) == (peak * 2**20, 2**20)
+                    assert {"tokens", "memory"} <= seen.desk.board.used
                     (told,) = [one.to_dict(at) for one in replayed(registry, at).jobs]
                     assert (told["tokens"], told["cost"]) == (tokens, cost)
+                    assert told["shown"]["memory"] == {"peak": peak * 2**20, "now": 2**20}
 
     def test_of_an_earlier_attempt_is_none_of_a_later_one(
         self, tmp_path: Path, clock: FakeClock

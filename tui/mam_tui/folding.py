@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mam_core.board.why import Evidence
 from mam_core.events.feed import EventHeard, JobChanged, Notice
 from mam_core.records import Job
-from mam_core.summaries import Summary, Unreadable, memory_told, used_of
+from mam_core.summaries import Summary, Unreadable, used_of
 from mam_tui.arrivals import Arrival, Loaded, Trouble
 from mam_tui.moments import seconds
 from mam_tui.state_watch import States
@@ -143,7 +143,6 @@ def news_of(heard: EventHeard) -> dict[str, Any]:
     if event.detail:
         news["detail"] = event.detail[:400]
     told = used_of(event.data)._asdict()
-    news |= {name: figure for name, figure in told.items() if figure is not None}
-    if memory := memory_told(event.data):
+    if memory := told.pop("memory"):
         news.update(memory=memory.now, peak_memory=memory.peak)
-    return news
+    return news | {name: figure for name, figure in told.items() if figure is not None}

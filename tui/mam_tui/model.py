@@ -113,9 +113,7 @@ class Board:
         if live == row.live:
             return Effect.NONE
         row.live = live
-        self.note_news(live.progress, live.tokens, live.cost)
-        if live.peak_memory:
-            self.used.add("memory")
+        self.note_news(live.progress, live.tokens, live.cost, bool(live.peak_memory))
         return self._changed(row, before)
 
     def show(self, row: Row, before: str) -> Effect:
@@ -175,13 +173,17 @@ class Board:
         keys.sort()  # two sorted parts: next to nothing
         self._arrange(keys)
 
-    def note_news(self, progress: float | None, tokens: int | None, cost: float | None) -> None:
+    def note_news(
+        self, progress: float | None, tokens: int | None, cost: float | None, memory: bool
+    ) -> None:
         if progress:
             self.used.add("progress")
         if tokens:
             self.used.add("tokens")
         if cost:
             self.used.add("cost")
+        if memory:
+            self.used.add("memory")
 
     def _note_use(self, told: Summary | Unreadable) -> None:
         if isinstance(told, Summary):

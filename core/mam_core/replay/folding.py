@@ -106,6 +106,7 @@ class Fold:
             old.tokens if told.tokens is None else told.tokens,
             old.cost if told.cost is None else told.cost,
             old.progress if told.progress is None else told.progress,
+            old.memory if told.memory is None else told.memory,
         )
         if used != self._used:
             self._used = used

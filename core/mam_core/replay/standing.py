@@ -99,11 +99,12 @@ class Then(NamedTuple):
         """By the end of its attempt, and before that by what was told until then."""
         stand, word = self.stand, self.word
         told = word.used if word is not None and word.heard.attempt == stand.attempt else None
-        tokens, cost, progress = told or NOTHING_TOLD
+        tokens, cost, progress, memory = told or NOTHING_TOLD
         return Used(
             tokens if stand.tokens is None else stand.tokens,
             cost if stand.cost is None else stand.cost,
             progress,
+            memory,
         )
 
     @property
@@ -151,7 +152,9 @@ class Then(NamedTuple):
             cancel_requested_at=stand.cancel_requested_at,
             cancel_requested_by=stand.cancel_requested_by,
         )
-        heard = self.word.heard._replace(last=self.word.said) if self.word is not None else None
+        heard, word = None, self.word
+        if word is not None:
+            heard = word.heard._replace(last=word.said, memory=word.used.memory)
         lease = None
         if stand.stale and stand.status is Status.RUNNING:
             lease = LeaseFacts(stand.claimed_by or "its worker", 0.0, None, True)

@@ -84,7 +84,8 @@ class Picture:
             row.stood(stand, word)
         self.board.note_use(stand.contract.group, stand.node)
         told = self._past.used(word)
-        self.board.note_news(told.progress, stand.tokens or told.tokens, stand.cost or told.cost)
+        tokens, cost = stand.tokens or told.tokens, stand.cost or told.cost
+        self.board.note_news(told.progress, tokens, cost, told.memory is not None)
         return row
 
     def seen_sessions(self) -> list[SessionRow]:

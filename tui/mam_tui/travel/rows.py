@@ -81,8 +81,11 @@ class RowThen(Row):
         said = _UNHEARD
         if word is not None and word.heard.attempt == stand.attempt:  # an old attempt's is no news
             said = word.name[:40], word.words[:400], word.at
-        tokens, cost, progress = self.then.used
-        return Live(*state, *said, progress, tokens, cost)
+        tokens, cost, progress, memory = self.then.used
+        live = Live(*state, *said, progress, tokens, cost)
+        if memory is None:
+            return live
+        return live._replace(memory=memory.now, peak_memory=memory.peak)
 
     @property
     def word(self) -> str:
