@@ -43,7 +43,7 @@ def settle_in(folder: str) -> None:
     """No setting of whoever runs us, and no folder above, has a say in what is measured."""
     for name in [name for name in os.environ if name.startswith(("MAM_", "PYTHON", "COLUMNS"))]:
         del os.environ[name]
-    for name in ("DELEGATE_JOB_LOGS_DIR", "XDG_CONFIG_HOME"):
+    for name in ("DELEGATE_JOB_LOGS_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         os.environ.pop(name, None)
     os.environ["HOME"] = folder
     os.chdir(folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mam_core.locations import logs_path, nearest_place, registry_place
+from mam_core.locations import logs_path, nearest_place, registry_place, state_folder
 
 
 def test_the_default_is_below_the_working_directory(tmp_path: Path) -> None:
@@ -129,3 +129,17 @@ class TestTheRegistryOfAProject:
 
     def test_scripts_of_the_documents_look_only_where_they_are_run(self, inside: Path) -> None:
         assert registry_place(None, {}, str(inside)).path == str(inside / ".mam/jobs")
+
+
+@pytest.fixture(scope="session")
+def state_of_the_run() -> str:
+    return state_folder()
+
+
+def test_a_run_of_the_tests_keeps_its_state_to_itself(
+    state_of_the_run: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Also what is started once for all tests: each registry leaves a mark there."""
+    home = str(tmp_path_factory.getbasetemp())
+    assert state_of_the_run.startswith(home)
+    assert state_folder().startswith(home)
