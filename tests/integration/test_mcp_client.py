@@ -57,8 +57,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_official_client_is_served(
     packages: Path, tmp_path: Path, mode: str, version: str
 ) -> None:
-    registry = open_registry(str(tmp_path / ".mam" / "jobs"), config=load())
-    job_id = add(registry, "count the stars")
+    with open_registry(str(tmp_path / ".mam" / "jobs"), config=load()) as registry:
+        job_id = add(registry, "count the stars")
     words = ["-m", "mam_core", "mcp"]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, sys.executable, str(tmp_path), mode, *words],
