@@ -37,8 +37,9 @@ def test_counts_and_labels_of_a_mixed_registry(mam: Mam) -> None:
     answer = mam("audit")
     assert answer.code == 1, "a job has failed"
     assert answer.lines[1].split() == ["running", "1", "tmux:a", "1"]
-    assert answer.lines[2].split() == ["queued", "2", "tmux:a", "1,", "tmux:b", "1"]
-    assert answer.lines[3].split()[:4] == ["failed", "1", "tmux:a", "1"]
+    assert answer.lines[2] == "queued       2  tmux:a 1, tmux:b 1  (nobody serves 2)"
+    assert answer.lines[3].split() == ["blocked", "0"]
+    assert answer.lines[4].split()[:4] == ["failed", "1", "tmux:a", "1"]
     assert any(line.startswith(jobs["running"]) for line in answer.lines)
     assert answer.lines[-1].startswith("advice: jobs run and others have failed")
 
@@ -61,6 +62,66 @@ def test_for_programs_and_by_group(mam: Mam) -> None:
     }
     other = mam("audit", "--json", "--label", "tmux:b").json
     assert other["queued_labels"] == {"tmux:b": 1}
+
+
+def test_what_is_blocked_is_not_counted_as_queued(mam: Mam) -> None:
+    first = mam.register("first")
+    mam.register("second", "--after", first, "--label", "tmux:b")
+    mam.register("later", "--not-before", "+1h")
+    answer = mam.ok("audit")
+    assert answer.lines[2].split()[:4] == ["queued", "1", "tmux:a", "1"]
+    assert answer.lines[3].split() == ["blocked", "2", "tmux:a", "1,", "tmux:b", "1"]
+    told = mam.ok("audit", "--json").json
+    assert told["counts"]["pending"] == 3
+    assert told["queued_labels"] == {"tmux:a": 2, "tmux:b": 1}
+    assert told["queued"] == {"count": 1, "labels": {"tmux:a": 1}}
+    assert told["blocked"] == {"count": 2, "labels": {"tmux:a": 1, "tmux:b": 1}, "cannot_run": 0}
+    only = mam.ok("audit", "--json", "--label", "tmux:b").json
+    assert (only["queued"]["count"], only["blocked"]["count"]) == (0, 1)
+
+
+def test_the_advice_says_that_nothing_of_what_is_pending_can_start(mam: Mam) -> None:
+    """Nothing runs and nothing has failed, and yet nothing would ever run."""
+    first = mam.register("first")
+    mam.register("second", "--after", first)
+    answer = mam.ok("audit")
+    assert answer.lines[-1] == (
+        f"advice: {Advice.GO}; none of the 2 pending jobs can start now: 1 blocked, "
+        "1 that nobody serves (`mam why ID` says what helps)"
+    )
+    told = mam.ok("audit", "--json").json
+    assert told["case"] == "go"
+    assert told["advice"] == answer.lines[-1].removeprefix("advice: ")
+    assert told["unserved"] == {"count": 1, "labels": {"tmux:a": 1}}
+    mam.ok("cancel", first)
+    mam.ok("pause", "--all")
+    answer = mam("audit")
+    assert answer.code == 1, "a job that can never run is out of order"
+    assert answer.lines[3].endswith("tmux:a 1  (1 cannot run)")
+    assert answer.lines[-1] == (
+        f"advice: {Advice.GO}; but first mend what is out of order (1 finding); the pending job "
+        "cannot start now: 1 blocked (`mam why ID` says what helps)"
+    )
+
+
+def test_no_job_that_can_start_is_mentioned_in_the_advice(mam: Mam) -> None:
+    """A label that its own command serves: nobody has to look."""
+    mam.register("own", "--label", "submit:1")
+    assert mam.ok("audit").lines[-1] == f"advice: {Advice.GO}"
+    mam.register("other", "--label", "submit:1", "--not-before", "+1h")
+    assert mam.ok("audit").lines[-1] == (
+        f"advice: {Advice.GO}; 1 of 2 pending jobs cannot start now: 1 blocked "
+        "(`mam why ID` says what helps)"
+    )
+
+
+def test_what_is_blocked_is_known_where_the_sessions_cannot_be_read(mam: Mam) -> None:
+    mam.register("later", "--not-before", "+1h")
+    (mam.registry / ".sessions").write_text("")
+    answer = mam("audit")
+    assert answer.code == 1
+    assert answer.lines[3].split() == ["blocked", "1", "tmux:a", "1"]
+    assert "could not be looked at" in answer.out
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,10 @@ def test_everybody_says_the_same(stage: Stage) -> None:
     held = held_back(registry, stage.services, jobs)
     look = Look(Ground(registry, stage.path, stage.config))
     by_doctor = {one.what: one for one in (*doctor.served(look), *doctor.can_run(look))}
-    by_audit = {one.what: one.words for one in audit(look.ground, pause=lambda _: None).findings}
+    audited = audit(look.ground, pause=lambda _: None)
+    by_audit = {one.what: one.words for one in audited.findings}
+    blocked = {job.job_id for job in audited.backlog.blocked.jobs}
+    unserved = {job.job_id for job in audited.backlog.unserved.jobs}
     tools = Tools(registry, stage.path, stage.config, lambda: False)
     by_mcp = {row["job_id"]: row for row in mcp._list(tools, {})["jobs"]}
 
@@ -210,6 +213,8 @@ def test_everybody_says_the_same(stage: Stage) -> None:
                 assert graph.why(job_id) == told.why
                 assert (job_id in held) is (one.state == "blocked")
                 assert by_mcp[job_id].get("state", "queued") == one.state
+                assert (job_id in blocked) is (one.state == "blocked")
+                assert (job_id in unserved) is (one.state == "queued" and not one.served)
 
                 needs = [need for need in inbox if job_id == need.job_id or need.about == first]
                 if one.name == "far":

@@ -289,8 +289,17 @@ class BlockReasons:
         help = [self._about_root(root)] if root is not None else []
         help += [one.help for one in holds if one.help is not None]
         help += [about_service(pair, served, job.job_id)] if unserved else []
-        can_run = root is None and job.not_before != inf
-        return Why(tuple(holds), can_run, served.by, unserved, tuple(help))
+        return Why(tuple(holds), self.can_run(job), served.by, unserved, tuple(help))
+
+    def can_run(self, job: Summary) -> bool:
+        """False: a pending job never will, unless a person does something about it."""
+        if job.status is not Status.PENDING:
+            return True
+        return job.not_before != inf and self.root_of(job) is None
+
+    def is_unserved(self, job: Summary) -> bool:
+        """Whether it is known that nobody would claim it."""
+        return job.status is Status.PENDING and self._served(job).by is False
 
     def root_of(self, job: Summary) -> Root | None:
         """The upstream job, near or far, because of which this one can never run."""

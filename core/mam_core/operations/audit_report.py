@@ -1,20 +1,24 @@
 """How the registry stands before anybody touches what runs: the first step of every deploy.
 
-Counts come from the records, by status; whatever is out of order is found by the doctor's own
-checks; and what to do next follows from two questions: does something run, has something failed?
+Counts come from the records, by status; which pending jobs are blocked is the answer of
+`board.why`; whatever is out of order is found by the doctor's own checks; and what to do next
+follows from two questions: does something run, has something failed?
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from mam_core.board.why import BlockReasons
 from mam_core.clock import stamp
 from mam_core.doctor.checks import AUDITED
-from mam_core.errors import RegistryMissing
-from mam_core.operations.doctor import Answer, Finding, Ground, Severity, examine
+from mam_core.doctor.findings import many
+from mam_core.errors import MamError, RegistryMissing
+from mam_core.operations.doctor import Answer, Finding, Ground, Look, Severity, examine
+from mam_core.operations.evidence import block_reasons
 from mam_core.records import Status
 from mam_core.stores.base import Query
 from mam_core.summaries import Summary
@@ -73,6 +77,35 @@ class Count(NamedTuple):
     def __len__(self) -> int:
         return len(self.jobs)
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"count": len(self.jobs), "labels": self.labels}
+
+
+class Backlog(NamedTuple):
+    """The pending jobs: those that a worker may claim, and those that something holds."""
+
+    queued: Count = Count(())
+    blocked: Count = Count(())
+    cannot_run: int = 0  #: of the blocked ones: never, unless a person does something about it
+    unserved: Count = Count(())  #: of the queued ones: no session and no worker serves them
+
+    @property
+    def words(self) -> str:
+        """What keeps them from starting; empty where nothing does."""
+        pending = len(self.queued) + len(self.blocked)
+        held = len(self.blocked) + len(self.unserved)
+        if not held:
+            return ""
+        if held < pending:
+            which = f"{held:,} of {pending:,} pending jobs cannot start now"
+        elif pending == 1:
+            which = "the pending job cannot start now"
+        else:
+            which = f"none of the {pending:,} pending jobs can start now"
+        why = [f"{len(self.blocked):,} blocked"] if self.blocked else []
+        why += [f"{len(self.unserved):,} that nobody serves"] if self.unserved else []
+        return f"{which}: {', '.join(why)} (`mam why ID` says what helps)"
+
 
 class Report(NamedTuple):
     """What an audit has found."""
@@ -81,15 +114,12 @@ class Report(NamedTuple):
     node: str
     scope: Scope
     by_status: dict[Status, Count]
+    backlog: Backlog
     answers: tuple[Answer, ...]
 
     @property
     def running(self) -> Count:
         return self.by_status[Status.RUNNING]
-
-    @property
-    def queued(self) -> Count:
-        return self.by_status[Status.PENDING]
 
     @property
     def failed(self) -> Count:
@@ -98,6 +128,17 @@ class Report(NamedTuple):
     @property
     def advice(self) -> Advice:
         return advice(len(self.running.jobs), len(self.failed.jobs))
+
+    @property
+    def advice_in_full(self) -> str:
+        """With what the case alone does not say: what is out of order, and what cannot start."""
+        wrong = many(len(self.wrong), "finding")
+        first = f"but first mend what is out of order ({wrong})" if self.wrong else ""
+        return "; ".join(filter(None, (self.advice, first, self.backlog.words)))
+
+    @property
+    def totals(self) -> str:
+        return totals(self.by_status, self.backlog)
 
     @property
     def findings(self) -> list[Finding]:
@@ -115,7 +156,8 @@ class Report(NamedTuple):
         return not self.wrong and not self.failed.jobs
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """For programs. `queued_labels` are those of all pending jobs, as they always were."""
+        blocked = self.backlog.blocked
         return {
             "at": self.at,
             "node": self.node,
@@ -123,7 +165,10 @@ class Report(NamedTuple):
             "scope": self.scope._asdict(),
             "counts": {status: len(count.jobs) for status, count in self.by_status.items()},
             "running": [_job(job) for job in self.running.jobs],
-            "queued_labels": self.queued.labels,
+            "queued_labels": self.by_status[Status.PENDING].labels,
+            "queued": self.backlog.queued.to_dict(),
+            "blocked": {**blocked.to_dict(), "cannot_run": self.backlog.cannot_run},
+            "unserved": self.backlog.unserved.to_dict(),
             "failed": [_job(job) for job in self.failed.jobs],
             "failed_reasons": self.failed.reasons,
             "findings": [
@@ -131,7 +176,7 @@ class Report(NamedTuple):
                 for answer in self.answers
                 for finding in answer.findings
             ],
-            "advice": self.advice,
+            "advice": self.advice_in_full,
             "case": self.advice.name.lower(),
             "ok": self.is_well,
         }
@@ -155,15 +200,53 @@ def audit(
     ground: Ground, scope: Scope | None = None, *, pause: Callable[[float], object] | None = None
 ) -> Report:
     """Look at everything; change nothing. Takes as long as the project's own audits do."""
-    scope = scope or Scope()
-    checks = examine(ground, checks=AUDITED, **({"pause": pause} if pause else {}))
+    scope, look = scope or Scope(), Look(ground)
+    checks = examine(ground, checks=AUDITED, first=look, **({"pause": pause} if pause else {}))
+    by_status = counted(ground, scope)
     return Report(
         stamp(ground.registry.clock.now()),
         ground.registry.node,
         scope,
-        counted(ground, scope),
+        by_status,
+        backlog(look, by_status[Status.PENDING].jobs),
         tuple(checks),
     )
+
+
+def totals(by_status: Mapping[Status, Count], backlog: Backlog) -> str:
+    """How many run, wait and have failed, in one line."""
+    counts = {
+        "running": by_status[Status.RUNNING],
+        "queued": backlog.queued,
+        "blocked": backlog.blocked,
+        "failed": by_status[Status.ERROR],
+    }
+    return ", ".join(f"{word} {len(count)}" for word, count in counts.items())
+
+
+def backlog(look: Look, pending: Sequence[Summary]) -> Backlog:
+    """Which of the pending jobs are blocked; of the registry it asks what the checks asked."""
+    if not pending:
+        return Backlog()
+    reasons, now = _reasons(look), look.registry.clock.now()
+    queued: list[Summary] = []
+    blocked: list[Summary] = []
+    for job in pending:
+        (blocked if reasons.is_held(job, now) else queued).append(job)
+    return Backlog(
+        Count(tuple(queued)),
+        Count(tuple(blocked)),
+        sum(not reasons.can_run(job) for job in blocked),
+        Count(tuple(job for job in queued if reasons.is_unserved(job))),
+    )
+
+
+def _reasons(look: Look) -> BlockReasons:
+    """Without those who serve a label where the sessions cannot be read; a finding says that."""
+    try:
+        return look.reasons
+    except (MamError, OSError):
+        return block_reasons(look.registry, None, look.pending)
 
 
 def counted(ground: Ground, scope: Scope) -> dict[Status, Count]:

@@ -15,13 +15,15 @@ _WIDE = max(map(len, Severity))
 def audit_lines(report: Report, width: int | None) -> Iterator[str]:
     """The whole report, for a person."""
     yield f"{report.at}  {one_line(report.node)}  {one_line(report.scope.words)}"
-    for word, count in (
-        ("running", report.running),
-        ("queued", report.queued),
-        ("failed", report.failed),
+    held = report.backlog
+    for word, count, more in (
+        ("running", report.running, ""),
+        ("queued", held.queued, f"nobody serves {len(held.unserved)}" if held.unserved else ""),
+        ("blocked", held.blocked, f"{held.cannot_run} cannot run" if held.cannot_run else ""),
+        ("failed", report.failed, _counts(report.failed.reasons)),
     ):
-        why = f"  ({_counts(count.reasons)})" if word == "failed" and count.reasons else ""
-        yield f"{word:<8} {len(count.jobs):>5}  {_counts(count.labels)}{why}".rstrip()
+        why = f"  ({more})" if more else ""
+        yield f"{word:<8} {len(count):>5}  {_counts(count.labels)}{why}".rstrip()
     if jobs := report.running.jobs:
         yield ""
         yield from render(
@@ -40,7 +42,7 @@ def audit_lines(report: Report, width: int | None) -> Iterator[str]:
         for one in report.findings:
             yield f"{one.severity:<{_WIDE}}  {one_line(one.what)}: {one_line(one.words)}"
     yield ""
-    yield f"advice: {report.advice}"
+    yield f"advice: {report.advice_in_full}"
 
 
 def _counts(found: Mapping[str, int]) -> str:

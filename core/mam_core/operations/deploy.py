@@ -15,10 +15,10 @@ from typing import Protocol
 
 from mam_core.clock import stamp
 from mam_core.operations import deploy_state as state
-from mam_core.operations.audit_report import Report, Scope, audit, counted
+from mam_core.operations.audit_report import Report, Scope, audit, backlog, counted, totals
 from mam_core.operations.cancel import cancel
 from mam_core.operations.deploy_state import Choice, Deploy, DeployRefused, Step
-from mam_core.operations.doctor import Ground
+from mam_core.operations.doctor import Ground, Look
 from mam_core.operations.retry import retry
 from mam_core.pace import paced
 from mam_core.records import Status
@@ -148,7 +148,7 @@ class _Run:
         self._operator.audited(self._report)
         if Step.AUDIT not in self.deploy.done:
             self.deploy = replace(self.deploy, failed_before=len(self._report.failed.jobs))
-        self._keep(self.deploy.with_done(Step.AUDIT, self._counts()))
+        self._keep(self.deploy.with_done(Step.AUDIT, self._report.totals))
 
     def step(self, step: Step) -> None:
         self._keep(replace(self.deploy, begun=step))
@@ -161,17 +161,6 @@ class _Run:
     def _keep(self, deploy: Deploy) -> None:
         state.write(self._ground.registry_path, deploy)
         self.deploy = deploy
-
-    def _counts(self) -> str:
-        found = counted(self._ground, self._scope)
-        return ", ".join(
-            f"{word} {len(found[status].jobs)}"
-            for word, status in (
-                ("running", Status.RUNNING),
-                ("queued", Status.PENDING),
-                ("failed", Status.ERROR),
-            )
-        )
 
     # -- the steps -------------------------------------------------------------------------
 
@@ -239,8 +228,10 @@ class _Run:
         return f"{words}; {len(ids)} with a fresh attempt; claims are open"
 
     def _monitor(self) -> str:
-        words = f"{self._command(Step.MONITOR)}; {self._scope.words}: {self._counts()}"
-        failed = len(counted(self._ground, self._scope)[Status.ERROR].jobs)
+        ended = self._command(Step.MONITOR)
+        found = counted(self._ground, self._scope)
+        now = totals(found, backlog(Look(self._ground), found[Status.PENDING].jobs))
+        words, failed = f"{ended}; {self._scope.words}: {now}", len(found[Status.ERROR].jobs)
         if failed > self.deploy.failed_before:
             raise DeployRefused(
                 f"{words}: more have failed than before ({self.deploy.failed_before})"

@@ -23,6 +23,7 @@ __all__ = [
     "Finding",
     "Fix",
     "Ground",
+    "Look",
     "Mended",
     "Severity",
     "examine",
@@ -45,10 +46,14 @@ def examine(
     *,
     checks: Sequence[Check] = CHECKS,
     pause: Callable[[float], object] = time.sleep,
+    first: Look | None = None,
 ) -> list[Answer]:
-    """All checks, in order. Takes a second longer where something seems to be wrong."""
+    """All checks, in order. Takes a second longer where something seems to be wrong.
+
+    `first` is the first of the two looks, where the caller has more to ask of it.
+    """
     asked = [check for check in checks if ground.has_registry or not check.is_about_registry]
-    first = Look(ground)
+    first = first or Look(ground)
     found = [(check, _ask(check, first)) for check in asked]
     if any(_is_in_doubt(check, findings) for check, findings in found):
         pause(APART_SEC)
