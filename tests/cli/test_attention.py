@@ -46,8 +46,8 @@ def test_jobs_that_never_run_and_labels_that_nobody_serves_are_one_item_each(
     assert f"3 jobs cannot run: {first}" in rows[0]
     assert "nobody serves label w with agent shell" in rows[1]
     assert rows[2:] == [
-        f"{followers[0]}: run mam retry {first}",
-        f"{waiting[0]}: run mam work --agent-session w --agents shell",
+        f"{followers[0]}: cannot run unless {first} is retried: run mam retry {first}",
+        f"{waiting[0]}: to start a worker: run mam work --agent-session w --agents shell",
     ]
     mam.ok("retry", first)
     mam.ok("cancel", *waiting)

@@ -192,7 +192,7 @@ class TestWhy:
             mam.ok("node", "drain", socket.gethostname())
             named |= _helps(mam, held)
         verbs = {words[1] for words in named}
-        assert verbs == {"retry", "resume", "spawn", "work", "edit", "node", "group"}
+        assert verbs == {"doctor", "edit", "group", "node", "resume", "retry", "spawn", "work"}
         for words in named:
             verb = load(words[1])
             assert verb is not None

@@ -46,6 +46,7 @@ class Situation(NamedTuple):
     served: bool
     inbox: str  #: the kind of the item; empty: it needs nobody
     helps: str = ""  #: the command
+    then: str = ""  #: the second one, where it takes two
 
 
 SITUATIONS = (
@@ -85,6 +86,21 @@ SITUATIONS = (
         *("nobody", "queued", "nobody serves label tmux:nobody with agent codex", "nobody serves"),
         *(True, False, "nobody serves", "mam spawn --agent-session tmux:nobody --agent codex"),
     ),
+    Situation(
+        "unknown",
+        "queued",
+        "with agent codexx; agent 'codexx' is unknown (did you mean codex?)",
+        "nobody serves",
+        *(True, False, "nobody serves", "mam edit ID --agent codex", "mam doctor"),
+    ),
+    Situation(
+        "absent",
+        "queued",
+        "with agent absent; `mam-test-absent` is not installed here",
+        "nobody serves",
+        *(True, False, "nobody serves", "mam doctor"),
+        "mam spawn --agent-session tmux:absent --agent absent",
+    ),
 )
 
 
@@ -92,12 +108,19 @@ class Stage:
     """A registry with one job in every situation, two minutes old."""
 
     def __init__(self, registry: Registry, folder: Path, clock: FakeClock) -> None:
-        self.registry, self.path, self.config = registry, str(folder / "jobs"), load()
+        self.registry, self.path = registry, str(folder / "jobs")
+        settings = folder / "agents.toml"
+        settings.write_text(
+            '[agents.codex]\ncommand = ["true"]\n[agents.absent]\ncommand = ["mam-test-absent"]\n'
+        )
+        self.config = load(str(settings))
         registry._slots = lambda: {"full": 1}
         self.ids: dict[str, str] = {}
         self.upstream: dict[str, str] = {}
         for name in ("served", "nobody", "others"):
             self.ids[name] = self._add(name)
+        self.ids["unknown"] = self._add("unknown", agent="codexx")
+        self.ids["absent"] = self._add("absent", agent="absent")
         for name in ("running", "failed", "cancelled", "far"):
             self.upstream[name] = self._first(name)
             self.ids[name] = self._add(name, after=[self.upstream[name]])
@@ -126,7 +149,7 @@ class Stage:
     def sessions(self) -> Iterator[Session]:
         """On record, with a worker that lives: us."""
         for one in SITUATIONS:
-            if one.name != "nobody":
+            if one.name not in ("nobody", "unknown", "absent"):
                 agent = "gemini" if one.name == "others" else "codex"
                 label, node = f"tmux:{one.name}", self.registry.node
                 yield Session(one.name, label, agent, "exec", "/", "/", "then", "ann", node)
@@ -186,7 +209,8 @@ def test_everybody_says_the_same(stage: Stage) -> None:
             with rows.row(one.name):
                 job_id, first = stage.ids[one.name], stage.upstream.get(one.name, "")
                 words, short = one.words.replace("*", first), one.short.replace("*", first)
-                helps = one.helps.replace("*", first)
+                helps = one.helps.replace("*", first).replace("ID", job_id)
+                commands = [command for command in (helps, one.then) if command]
                 if one.name == "far":  # the job before it is in its way, the first is to blame
                     (before,) = registry.get(job_id).after
                     short = f"after {before} cannot run"
@@ -195,7 +219,8 @@ def test_everybody_says_the_same(stage: Stage) -> None:
                 sentences = "\n".join(told.sentences)
                 assert words in sentences
                 assert (told.why.can_run, told.why.served) == (one.can_run, one.served)
-                assert helps in sentences
+                assert [help.command for help in told.why.help] == commands or one.name == "full"
+                assert all(command in sentences for command in commands)
                 assert str(told.shown.state) == one.state
                 assert "\n".join(mcp._get(tools, {"job_id": job_id})["why"]) == sentences
                 page = report(registry, job_id, Reasons(registry, stage.services))
@@ -223,13 +248,13 @@ def test_everybody_says_the_same(stage: Stage) -> None:
                 assert kinds == ({one.inbox} if one.inbox else set())
                 for need in (need for need in needs if need.about):
                     assert need in listed
-                    assert [help.command for help in need.help] == [helps]
+                    assert [help.command for help in need.help] == commands
                     assert need.jobs == (2 if one.name == "far" else 1)
                 label = f"tmux:{one.name}"
                 assert (label in by_doctor) is not one.served
                 if not one.served:
                     assert words in by_doctor[label].words
-                    assert helps in by_doctor[label].words
+                    assert all(command in by_doctor[label].words for command in commands)
                     assert words in by_audit[label]
                 if not one.can_run:
                     oldest = next(need.job_id for need in needs if need.about == first)

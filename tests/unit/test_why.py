@@ -218,24 +218,25 @@ class TestChains:
 class TestService:
     def test_nobody_serves_it_and_the_line_that_would(self) -> None:
         served = {
-            PAIR: Served(False, lacks="`claude` is not installed here"),
+            PAIR: Served(False, missing="claude"),
             ("w", "codex"): Served(False, drained="oak"),
             ("tmux:claude", "gemini"): Served(False, ("claude-code",)),
             ("tmux:two words", "claude-code"): Served(False),
-            ("tmux:claude", "codx"): Served(False, lacks="unknown", instead="codex"),
+            ("tmux:claude", "keyed"): Served(False, unset=("A_KEY", "B_KEY")),
         }
         told = Jobs(
             job("a"),
             job("b", agent="codex", agent_session="w"),
             job("c", agent_session="elsewhere"),
             job("d", agent="gemini"),
-            job("e", agent="codx"),
+            job("e", agent="keyed"),
             job("f", agent_session="tmux:two words"),
             evidence=Evidence(Gates(), served=served),
         )
         assert said(told.why("a")) == [
             f"{NOBODY}; `claude` is not installed here",
-            "to start a session once that is fixed: press s, or run "
+            "install `claude`, then check: run mam doctor",
+            "then to start a session: press s, or run "
             "mam spawn --agent-session tmux:claude --agent claude-code",
         ]
         assert said(told.why("b")) == [
@@ -245,14 +246,61 @@ class TestService:
         assert said(told.why("d"))[1:] == [
             "to start a worker: run mam work --agent-session tmux:claude --agents gemini"
         ], "one label has one session"
-        assert said(told.why("e"))[1:] == [
-            "to give it to another agent: run mam edit e --agent codex"
+        assert said(told.why("e")) == [
+            "nobody serves label tmux:claude with agent keyed; A_KEY, B_KEY are not set here",
+            "set A_KEY, B_KEY, then check: run mam doctor",
+            "then to start a session: press s, or run "
+            "mam spawn --agent-session tmux:claude --agent keyed",
         ]
         assert said(told.why("f"))[1:] == [
             "to start a worker: run mam work --agent-session 'tmux:two words' --agents claude-code"
         ], "no session can have that name"
         assert (told.why("a").served, told.why("c").served) == (False, None)
         assert not told.reasons.is_held(told.known["a"], NOW), "queued, and said beside it"
+
+    def test_an_agent_that_does_not_exist_is_not_started(self) -> None:
+        pair = ("w", "codx")
+        for served, words, helps in (
+            (
+                Served(False, is_unknown=True, near="codex"),
+                "agent 'codx' is unknown (did you mean codex?)",
+                ["to change its agent: press E on a, or run mam edit a --agent codex"],
+            ),
+            (
+                Served(False, is_unknown=True),
+                "agent 'codx' is unknown",
+                ["to change its agent: press E on a, or run mam edit a --agent NAME"],
+            ),
+        ):
+            jobs = job("a", agent="codx", agent_session="w")
+            told = Jobs(jobs, evidence=Evidence(Gates(), served={pair: served}))
+            assert said(told.why("a")) == [
+                f"nobody serves label w with agent codx; {words}",
+                *helps,
+                "to see which agents exist: run mam doctor",
+            ]
+
+    def test_another_host_may_know_an_agent_or_have_its_program(self) -> None:
+        """Of a registry that hosts share, this one's settings and programs are not all."""
+        unknown = Served(False, is_unknown=True, near="codex", is_shared=True)
+        absent = Served(False, missing="claude", is_shared=True)
+        told = Jobs(
+            job("a", agent="codx", agent_session="w"),
+            job("b"),
+            evidence=Evidence(Gates(), served={("w", "codx"): unknown, PAIR: absent}),
+        )
+        assert said(told.why("a")) == [
+            "nobody serves label w with agent codx; agent 'codx' is unknown on this host "
+            "(did you mean codex?)",
+            "to change its agent: press E on a, or run mam edit a --agent codex",
+            "to start a worker on a host that has agent codx: run "
+            "mam work --agent-session w --agents codx",
+        ]
+        assert said(told.why("b"))[1:] == [
+            "install `claude`, then check: run mam doctor",
+            "then, or on a host that has it, to start a session: press s, or run "
+            "mam spawn --agent-session tmux:claude --agent claude-code",
+        ]
 
     def test_it_needs_a_person_after_a_minute_and_one_item_stands_for_all(self) -> None:
         evidence = Evidence(Gates(), served={PAIR: Served(False)})
@@ -377,14 +425,23 @@ class TestWhoServes:
         monkeypatch.setenv("PATH", "/nowhere")
         services = Services(registry, str(place), load(str(settings)))
 
-        def lacks(agent: str) -> tuple[str, str]:
-            served = services.of([("x", agent)])["x", agent]
-            return served.lacks, served.instead
+        found = services.of([("x", "claude-code"), ("x", "keyed")])
+        assert found["x", "claude-code"].missing == "claude"
+        assert found["x", "keyed"].unset == ("A_KEY",)
 
-        assert lacks("claude-code") == ("`claude` is not installed here", "")
-        assert lacks("keyed") == ("A_KEY is not set here", "")
-        assert lacks("claude") == ("agent claude is not defined here", "claude-code")
-        assert lacks("zzz") == ("agent zzz is not defined here", "AGENT")
+    def test_an_agent_that_no_setting_has_is_unknown_and_the_nearest_is_named(
+        self, registry: Registry, services: Services
+    ) -> None:
+        add(registry)
+        pairs = [("x", "claude-cod"), ("x", "nothing like it"), ("x", "codex")]
+        found = services.of(pairs)
+        assert [(found[pair].is_unknown, found[pair].near) for pair in pairs] == [
+            (True, "claude-code"),
+            (True, ""),
+            (False, ""),
+        ]
+        is_shared = registry.store.secret is not None
+        assert {found[pair].is_shared for pair in pairs} == {is_shared}
 
 
 def test_why_says_how_long_ago(registry: Registry, clock: FakeClock) -> None:

@@ -51,6 +51,11 @@ class Help(NamedTuple):
         """`key` is the one that the operator of a console has for it."""
         return f"{self.words}: {self.press(key)}run {self.command}"
 
+    @property
+    def by_command(self) -> str:
+        """For a shell, where no key helps."""
+        return f"{self.words}: run {self.command}"
+
     def press(self, key: str = "") -> str:
         """Which key to press, in that console or in any."""
         if not (key or self.key):
@@ -88,17 +93,32 @@ class Served(NamedTuple):
 
     by: bool | None = None  #: None: that cannot be seen from here
     others: tuple[str, ...] = ()  #: where nobody does: the agents that the label's workers serve
-    lacks: str = ""  #: in words, what an agent that cannot be started here is missing
-    instead: str = ""  #: where nothing here knows the agent: the name that was probably meant
+    missing: str = ""  #: the program of the agent, where it is not installed here
+    unset: tuple[str, ...] = ()  #: the variables that the agent needs and that have no value here
     drained: str = ""  #: the host whose workers would, if it were to claim anything
+    is_unknown: bool = False  #: the settings here have no agent of that name
+    near: str = ""  #: an agent that they have, where its name is nearly the same
+    is_shared: bool = False  #: by hosts with settings and programs of their own
 
     def words(self, label: str, agent: str) -> str:
         """Why nobody takes them."""
         instead = f" (its workers serve {', '.join(self.others)})" if self.others else ""
         if self.drained:
             return f"nobody serves label {label} with agent {agent}: host {self.drained} is drained"
-        lacks = f"; {self.lacks}" if self.lacks else ""
-        return f"nobody serves label {label} with agent {agent}{instead}{lacks}"
+        return f"nobody serves label {label} with agent {agent}{instead}{self._lack(agent)}"
+
+    def _lack(self, agent: str) -> str:
+        """What the agent is missing on this host."""
+        if self.is_unknown:
+            near = f" (did you mean {self.near}?)" if self.near else ""
+            return f"; agent {agent[:60]!r} is unknown{' on this host' * self.is_shared}{near}"
+        if self.missing:
+            return f"; `{self.missing}` is not installed here"
+        if self.unset:
+            return (
+                f"; {', '.join(self.unset)} {'is' if len(self.unset) == 1 else 'are'} not set here"
+            )
+        return ""
 
 
 UNKNOWN = Served()
@@ -288,7 +308,7 @@ class BlockReasons:
         root = self.root_of(job)
         help = [self._about_root(root)] if root is not None else []
         help += [one.help for one in holds if one.help is not None]
-        help += [about_service(pair, served, job.job_id)] if unserved else []
+        help += about_service(pair, served, job.job_id) if unserved else ()
         return Why(tuple(holds), self.can_run(job), served.by, unserved, tuple(help))
 
     def can_run(self, job: Summary) -> bool:
@@ -517,7 +537,7 @@ class BlockReasons:
         words = f"{served.words(*pair)}; {count}"
         about, first = "\0".join(pair), ready[at]
         help = about_service(pair, served, first.job_id)
-        return Stuck(True, about, first, len(ready), since, words, (help,))
+        return Stuck(True, about, first, len(ready), since, words, help)
 
     def _ready_since(self, job: Summary) -> float:
         """Since when it could have been claimed, as far as records tell."""
@@ -561,21 +581,34 @@ def _start_time(job_id: str) -> Help:
     return Help(words, shlex.join(["mam", "edit", job_id, "--clear", "not_before"]))
 
 
-def about_service(pair: Pair, served: Served, job_id: str) -> Help:
-    """What makes somebody serve a label, or gives the job to an agent that can be served."""
+def about_service(pair: Pair, served: Served, job_id: str) -> tuple[Help, ...]:
+    """What makes somebody serve a label, in the order in which it is done; `job_id` is a job of
+    that label and agent."""
     from mam_core.sessions import command_to_serve, command_to_work, names_session
 
     label, agent = pair
     if served.drained:
-        return Help("to let it claim again", shlex.join(["mam", "node", "resume", served.drained]))
-    if served.instead:
-        command = shlex.join(["mam", "edit", job_id, "--agent", served.instead])
-        return Help("to give it to another agent", command)
-    then = " once that is fixed" if served.lacks else ""
+        resume = shlex.join(["mam", "node", "resume", served.drained])
+        return (Help("to let it claim again", resume),)
     if served.others or not names_session(label):
         # The session that a label has for another agent leaves no room for a second one.
-        return Help(f"to start a worker{then}", command_to_work(label, agent))
-    return Help(f"to start a session{then}", command_to_serve(label, agent), "spawn", "s")
+        start = Help("to start a worker", command_to_work(label, agent))
+    else:
+        start = Help("to start a session", command_to_serve(label, agent), "spawn", "s")
+    if served.is_unknown:
+        edit = shlex.join(["mam", "edit", job_id, "--agent", served.near or "NAME"])
+        change = Help("to change its agent", edit, "edit", "E", job_id)
+        if served.is_shared:
+            there = f"{start.words} on a host that has agent {agent}"
+            return (change, start._replace(words=there, action="", key=""))
+        return (change, Help("to see which agents exist", "mam doctor"))
+    if served.missing or served.unset:
+        mend = f"install `{served.missing}`" if served.missing else f"set {', '.join(served.unset)}"
+        check = Help(f"{mend}, then check", "mam doctor")
+        if served.is_shared:
+            return (check, start._replace(words=f"then, or on a host that has it, {start.words}"))
+        return (check, start._replace(words=f"then {start.words}"))
+    return (start,)
 
 
 def _ended(job: Summary, now: float | None) -> str:

@@ -51,4 +51,4 @@ def _helps(found: Sequence[Need]) -> Iterator[str]:
     """What helps jobs that nobody will claim, as something to copy."""
     for need in found:
         for help in need.help:
-            yield safe(f"{need.job_id}: run {help.command}")
+            yield safe(f"{need.job_id}: {help.by_command}")

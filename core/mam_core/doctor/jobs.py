@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
-from mam_core.board.why import about_service
+from mam_core.board.why import Pair, about_service
 from mam_core.doctor.findings import Area, Finding, Fix, Mended, many, note, problem, warning
 from mam_core.doctor.ground import Ground, Look
 from mam_core.record_parts import Lease
 from mam_core.records import Job
+from mam_core.summaries import Summary
 from mam_core.work.marks import AttemptMark
 from mam_core.work.overdue import overdue
 from mam_core.work.sweep import Act, Sweep
@@ -116,24 +116,27 @@ def _sweep(ground: Ground, job: Job) -> Mended:
 
 def served(look: Look) -> Iterator[Finding]:
     """A label that no session and no worker serves."""
-    waiting = Counter((job.agent_session, job.agent) for job in look.pending)
-    first = {(job.agent_session, job.agent): job.job_id for job in reversed(look.pending)}
+    waiting: dict[Pair, list[Summary]] = {}
+    for job in look.pending:
+        waiting.setdefault((job.agent_session, job.agent), []).append(job)
     known = look.reasons.evidence.served if look.reasons.evidence is not None else {}
-    for (label, agent), count in sorted(waiting.items()):
+    for label, agent in sorted(waiting):
+        held = waiting[label, agent]
         served = known.get((label, agent))
         if served is None or served.by is not False:
             continue
-        jobs = f"{many(count, 'job')} of agent {agent} {'waits' if count == 1 else 'wait'}"
-        help = about_service((label, agent), served, first[label, agent])
-        words = f"{jobs}, and {served.words(label, agent)}; {help.words}: run {help.command}"
-        yield note(_AREA, label, words, rule=f"served {agent}")
+        jobs = f"{many(len(held), 'job')} of agent {agent} {'waits' if len(held) == 1 else 'wait'}"
+        first = min(held, key=lambda job: (job.order, job.job_id))
+        help = about_service((label, agent), served, first.job_id)
+        words = [f"{jobs}, and {served.words(label, agent)}", *(one.by_command for one in help)]
+        yield note(_AREA, label, "; ".join(words), rule=f"served {agent}")
 
 
 def can_run(look: Look) -> Iterator[Finding]:
     """Jobs that wait for one that failed, was cancelled or is gone: none of them ever runs."""
     for one in look.reasons.stuck(look.pending, look.registry.clock.now()):
         if not one.can_run:
-            advice = "; ".join(f"{help.words}: run {help.command}" for help in one.help)
+            advice = "; ".join(help.by_command for help in one.help)
             yield warning(
                 _AREA, f"job {one.first.job_id}", one.words, rule=one.about, advice=advice
             )

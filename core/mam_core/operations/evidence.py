@@ -73,7 +73,8 @@ class Services:
         self._hosts = hosts
         self._folder = SessionFolder(registry_path)
         self._announcements: Announcements | None = None
-        self.names_programs = True  #: and what else an agent lacks, which costs a look for each
+        #: Agents that are unknown here or not installed, which costs a look for each.
+        self.names_programs = True
         self._scanned: tuple[float, list[tuple[str, _Server]]] | None = None
 
     def of(
@@ -113,8 +114,8 @@ class Services:
         for name, agents in servers:
             if name == label:
                 others |= agents if agents is not None else {self._usual}
-        lacks, instead = self._lacks(agent)
-        return Served(False, tuple(sorted(others)), lacks, instead, drained)
+        found = Served(False, tuple(sorted(others)), drained=drained)
+        return self._of_the_agent(agent, found) if self.names_programs else found
 
     def _takes(self, servers: Iterable[_Server], pair: Pair) -> bool:
         label, agent = pair
@@ -137,24 +138,22 @@ class Services:
         named = set(profile_names(self._config)) - set(served_by_default(self._config))
         return f"every agent but {', '.join(sorted(named))}"
 
-    def _lacks(self, agent: str) -> tuple[str, str]:
-        """What an agent that cannot be started from here is missing, and which one was meant if
-        it is in no settings."""
-        if not self.names_programs:
-            return "", ""
+    def _of_the_agent(self, agent: str, found: Served) -> Served:
+        """With the reason why it cannot be started from here, if there is one."""
         from mam_core.agents.profiles import find_program, lacking, profile_names, profile_of
         from mam_core.near_names import nearest
 
-        if agent not in (known := profile_names(self._config)):
-            return f"agent {agent} is not defined here", nearest(agent, known) or "AGENT"
-        with suppress(MamError):
+        found = found._replace(is_shared=self._registry.store.secret is not None)
+        names = profile_names(self._config)
+        if agent not in names:
+            return found._replace(is_unknown=True, near=nearest(agent, names))
+        with suppress(MamError):  # its settings are wrong, which the doctor says
             profile = profile_of(self._config, agent)
             environ = {**os.environ, **profile.env}
             if not find_program(profile, environ.get("PATH", os.defpath)):
-                return f"`{profile.program}` is not installed here", ""
-            if names := lacking(profile, environ):
-                return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not set here", ""
-        return "", ""
+                return found._replace(missing=profile.program)
+            return found._replace(unset=tuple(lacking(profile, environ)))
+        return found
 
     # -- where it is seen ------------------------------------------------------------------------
 
