@@ -152,6 +152,8 @@ class Ledger:
         for name, value in (("reason", new.reason), ("detail", new.detail)):
             if value is not None:
                 told[name] = value
+        if new.not_before != old.not_before:
+            told["not_before"] = new.not_before
         if new.status is Status.RUNNING:  # where, and in whose hands: history shows it afterwards
             told |= ({"node": new.node} if new.node else {}) | (
                 {"owner": new.lease.owner} if new.lease else {}

@@ -18,13 +18,16 @@ from mam_core.clock import fine_stamp
 from mam_core.operations.replay import Loading, Past, Progress, loading
 from mam_core.operations.replay import replay as replayed
 from mam_core.operations.sessions import Seen, SessionState
-from mam_core.records import Status
+from mam_core.records import Reason, Status
 from mam_core.stores.base import Query
 from mam_core.wiring import open_registry
 from mam_tui.actions import ACTIONS, why_not
 from mam_tui.columns import BY_URGENCY, sort_key
 from mam_tui.commands import Command
 from mam_tui.desk import THE_PAST
+from mam_tui.graph.reading import Question
+from mam_tui.graph.reading import read as graph_read
+from mam_tui.graph.text import Facts
 from mam_tui.model import Board, Order
 from mam_tui.moments import day_and_time
 from mam_tui.screens.job import JobScreen
@@ -135,13 +138,22 @@ class TestThePicture:
                 one: row.live for one, row in anew.board.rows.items()
             }
 
-    def test_a_step_touches_only_what_changed(self, story: Story, past: Past) -> None:
+    def test_a_step_touches_only_what_changed_and_what_waits_for_that(
+        self, story: Story, past: Past
+    ) -> None:
         traveller = Traveller(past, story.clock.now(), story.clock.now())
         picture = picture_of(past, traveller.at)
         for _ in range(20):
             before = traveller.at
             traveller.step(-1)
-            assert picture.move(traveller.at).jobs == past.between(traveller.at, before)
+            changed = past.between(traveller.at, before)
+            touched = picture.move(traveller.at).jobs
+            assert touched >= changed
+            for job_id in touched - changed:
+                summary = picture.board.rows[job_id].summary
+                assert summary is not None
+                is_due = summary.not_before and traveller.at < summary.not_before <= before
+                assert is_due or changed & set(summary.parents.split())
 
 
 class TestTheTraveller:
@@ -623,3 +635,105 @@ class TestWhatRunningJobsHadUsed:
             (then,) = replayed(registry, clock.now()).jobs
             assert then.stand.attempt == 2
             assert then.used.tokens is None
+
+
+#: First, second, third and later, at each moment.
+_HELD = {
+    "registered": ("queued", "blocked", "blocked", "blocked"),
+    "first runs": ("starting", "blocked", "blocked", "blocked"),
+    "first failed": ("error", "blocked", "blocked", "queued"),
+    "first completed": ("completed", "queued", "blocked", "queued"),
+    "later waits": ("completed", "queued", "blocked", "blocked"),
+    "second cancelled": ("completed", "cancelled", "blocked", "queued"),
+}
+
+
+class TestWhatHeldJobsBack:
+    """One answer in the past, too: the board, the panel, `mam replay` and what the graph asks."""
+
+    @pytest.fixture
+    def moments(self, tmp_path: Path, clock: FakeClock) -> dict[str, float]:
+        """Two jobs, one after the other; and one that is tried again later."""
+        registry = registry_in(tmp_path, clock)
+        with registry:
+            found: dict[str, float] = {}
+
+            def note(name: str) -> None:
+                clock.pass_time(1)
+                found[name] = clock.now()
+                clock.pass_time(9)
+
+            first = add(registry, "first", agent_session="tmux:a")
+            second = add(registry, "second", agent_session="tmux:b", after=[first])
+            third = add(registry, "third", agent_session="tmux:b", after=[second])
+            later = add(registry, "later", agent_session="tmux:c", not_before="+15s")
+            self.ids = {"first": first, "second": second, "third": third, "later": later}
+            note("registered")
+            registry.claim("tmux:a")
+            note("first runs")
+            registry.finish(first, Status.ERROR, attempt=1, reason=Reason.EXIT)
+            note("first failed")  # and the start time of the last has come
+            registry.retry(first)
+            registry.claim("tmux:a")
+            registry.finish(first, Status.COMPLETED, attempt=2)
+            note("first completed")
+            registry.claim("tmux:c")
+            registry.requeue(
+                later, Reason.QUOTA, attempt=1, not_before=clock.now() + 15, detail="limit"
+            )
+            note("later waits")
+            clock.pass_time(20)
+            registry.request_cancel(second, "enough")
+            note("second cancelled")
+        return found
+
+    def test_is_the_same_everywhere_and_whichever_way_one_came(
+        self, tmp_path: Path, clock: FakeClock, moments: dict[str, float]
+    ) -> None:
+        with registry_in(tmp_path, clock) as registry:
+            past = loading(registry).finish()
+            picture = picture_of(past, clock.now())
+            names = list(moments)
+            for name in (*names, *reversed(names), *names[::2], *reversed(names[1::2])):
+                at, step = moments[name], picture.move(moments[name])
+                expected = _HELD[name]
+                found = picture.board.rows
+                words = tuple(found[job_id].word for job_id in self.ids.values())
+                assert words == expected, name
+                counted = {word: expected.count(word) for word in expected}
+                assert +picture.board.counts == counted
+                assert {row.job_id for row in picture.board.view()} == set(self.ids.values())
+                assert step.jobs <= found.keys()
+                for row in found.values():
+                    assert row.face.word == row.word
+                printed = replayed(registry, at)
+                held = {job_id for job_id, row in found.items() if row.word == "blocked"}
+                assert set(printed.holds) == held
+                made = graph_read(
+                    Question(
+                        [row.summary for row in found.values() if row.summary is not None],
+                        *(frozenset(), at, picture.board.reasons),
+                    )
+                )
+                facts = Facts(found, made.drawing.graph, made.reasons, at)
+                assert {job_id for job_id in found if facts.why(job_id).holds} == held
+            picture.move(moments["first failed"])
+            third = picture.board.rows[self.ids["third"]]
+            assert third.why(picture.at) == f"after {self.ids['second']} cannot run"
+
+    async def test_is_seen_on_the_board_and_in_the_panel(
+        self, tmp_path: Path, clock: FakeClock, moments: dict[str, float]
+    ) -> None:
+        first, second = self.ids["first"], self.ids["second"]
+        async with opened(str(tmp_path / "jobs"), (240, 40), clock=clock.now) as seen:
+            go_to(seen, moments["first failed"])
+            await seen.until_seen("PAST", "⊘ blocked", f"after {first} failed")
+            seen.desk.board.cursor = second
+            seen.app.board.table.moved()
+            seen.app.board.settle()
+            seen.app.board.panel.switch("why")
+            await seen.until_seen("[why]", f'blocked: after {first} "first", which failed')
+            await seen.until_seen("not in the history: pauses, full groups")
+            assert "mam retry" not in seen.text()
+            go_to(seen, moments["first completed"])
+            await seen.until_seen("queued: no other job and no start time held it back")

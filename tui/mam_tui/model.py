@@ -139,15 +139,23 @@ class Board:
 
     def remove(self, job_id: str) -> Effect:
         """The record is gone."""
+        row = self.rows.get(job_id)
+        if row is None:
+            return Effect.NONE
+        effect = self.drop(job_id)
+        others = self._judge_again(self._tell_reasons(row.summary, None))
+        return Effect.MOVED if others else effect
+
+    def drop(self, job_id: str) -> Effect:
+        """As `remove`, where somebody else judges the jobs that came after it."""
         row = self.rows.pop(job_id, None)
         if row is None:
             return Effect.NONE
         self.counts[row.word] -= 1
         self.marks.discard(job_id)
-        others = self._judge_again(self._tell_reasons(row.summary, None))
         at = self._find(row)
         if at is None:
-            return Effect.MOVED if others else Effect.NONE
+            return Effect.NONE
         if self.cursor == job_id:
             self._leave(at)
         del self._keys[at]

@@ -262,6 +262,10 @@ class BlockReasons:
         self.evidence = evidence
         self._common = {}  # a new one: the graph's thread may be about to write to the old
 
+    def precedes(self, job_id: str) -> bool:
+        """Whether another job comes after it."""
+        return bool(self._followers.get(job_id))
+
     def due(self, now: float) -> Iterator[str]:
         """The jobs whose moment has come since this was asked last."""
         while self._alarms and self._alarms[0][0] <= now:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
 
 from mam_core.cli.context import Context
 from mam_core.cli.parser import json_option
@@ -45,7 +44,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     counts = ", ".join(f"{count} {status}" for status, count in found.counts.items() if count)
     say(f"as it was at {fine_stamp(found.at)}: {counts or 'no jobs'}")
-    put(render(_columns(found.jobs, found.at), table_width()))
+    put(render(_columns(found), table_width()))
     return 0
 
 
@@ -65,18 +64,19 @@ def _data(found: Replay) -> dict[str, object]:
     return {
         "at": fine_stamp(found.at),
         "counts": {str(status): count for status, count in found.counts.items()},
-        "jobs": [job.to_dict(found.at) for job in found.jobs],
+        "jobs": [job.to_dict(found.at, found.holds.get(job.job_id, ())) for job in found.jobs],
         "sessions": [session.to_dict() for session in found.sessions],
         "damaged_lines": found.damaged,
     }
 
 
-def _columns(jobs: Sequence[Then], at: float) -> list[Column]:
+def _columns(found: Replay) -> list[Column]:
+    jobs, at = found.jobs, found.at
     stands = [job.stand for job in jobs]
     contracts = [stand.contract for stand in stands]
     columns = [
         Column("JOB ID", [job.job_id for job in jobs]),
-        Column("STATUS", [_state(job, at) for job in jobs]),
+        Column("STATUS", [_state(job, found) for job in jobs]),
         Column("AGENT", [one.agent for one in contracts], flexible=True, most=_MOST_OF_A_NAME),
         Column(
             "SESSION", [one.agent_session for one in contracts], flexible=True, most=_MOST_OF_A_NAME
@@ -93,10 +93,12 @@ def _columns(jobs: Sequence[Then], at: float) -> list[Column]:
     return columns
 
 
-def _state(job: Then, at: float) -> str:
+def _state(job: Then, found: Replay) -> str:
+    if job.job_id in found.holds:
+        return "blocked"
     if job.status is not Status.RUNNING:
         return str(job.status)
-    word = job.shown(at).state.word
+    word = job.shown(found.at).state.word
     if word == "cancelling":
         return word
     return "running" if word in ("starting", "working") else f"running · {word}"

@@ -7,10 +7,11 @@ answers any number of such questions, for the console; both fold the same lines.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, NamedTuple
 
+from mam_core.board.why import BlockReasons, Hold
 from mam_core.clock import fine_stamp
 from mam_core.errors import InvalidField
 from mam_core.fields import parse_duration, parse_moment
@@ -21,6 +22,7 @@ from mam_core.replay.loading import Loading, Progress, posted
 from mam_core.replay.past import Cursor, Past, Place
 from mam_core.replay.standing import Contract, Stand, Then, Word
 from mam_core.replay.unlogged import fold_of, lines_of, unlogged
+from mam_core.summaries import Summary
 
 __all__ = [
     "Contract",
@@ -63,6 +65,7 @@ class Replay(NamedTuple):
     jobs: list[Then]  #: in order of registration
     sessions: list[SessionThen]
     damaged: int  #: lines that could not be read
+    holds: Mapping[str, tuple[Hold, ...]]  #: what kept each blocked job from being claimed
 
     @property
     def counts(self) -> dict[Status, int]:
@@ -143,7 +146,27 @@ def replay(registry: Registry, at: float) -> Replay:
         if (then := kept.then()) is not None:
             found.append(then)
     found.sort(key=lambda then: (then.stand.contract.order, then.job_id))
-    return Replay(at, found, sessions_of((job.job_id, job.stand) for job in found), damaged)
+    sessions = sessions_of((job.job_id, job.stand) for job in found)
+    return Replay(at, found, sessions, damaged, _holds(found, at))
+
+
+def _holds(jobs: Iterable[Then], at: float) -> dict[str, tuple[Hold, ...]]:
+    """By the rules of now, and as far as the log has it: other jobs and start times. Which pauses
+    were in force and who served a label stands in no log."""
+    by_id = {job.job_id: job for job in jobs}
+    known: dict[str, Summary] = {}
+
+    def look_up(job_id: str) -> Summary | None:
+        if job_id in by_id and job_id not in known:
+            known[job_id] = by_id[job_id].summary
+        return known.get(job_id)
+
+    reasons, found = BlockReasons(look_up), {}
+    for job_id, job in by_id.items():
+        summary = look_up(job_id) if job.stand.may_be_held else None
+        if summary is not None and (holds := reasons.why(summary, at).holds):
+            found[job_id] = holds
+    return found
 
 
 def sessions_of(jobs: Iterable[tuple[str, Stand]]) -> list[SessionThen]:

@@ -147,6 +147,7 @@ def contract_of(meta: Mapping[str, Any]) -> Contract:
         _text(meta.get("prompt"))[:HEAD_CHARS],
         _names(meta.get("after")),
         kept_timeout(meta.get("timeout_sec")),
+        _text(meta.get("not_before")) or None,
     )
 
 
@@ -195,6 +196,8 @@ def _moved(stand: Stand, line: Mapping[str, Any]) -> Stand:
         )
     attempt = stand.attempt if attempt is None else attempt
     if status is Status.PENDING:
+        if "not_before" in line:
+            contract = contract._replace(not_before=_text(line["not_before"]) or None)
         return Stand(contract, status, at, attempt, **told)
     if line.get("cause") == "cancel" and stand.cancel_requested_at is None:
         stand = stand._replace(cancel_requested_at=at, cancel_requested_by=by)
@@ -250,7 +253,7 @@ def _edited(stand: Stand, line: Mapping[str, Any]) -> Stand:
 
 
 _SHOWN = frozenset(
-    {"agent", "agent_session", "group", "priority", "prompt", "after", "timeout_sec"}
+    {"agent", "agent_session", "group", "priority", "prompt", "after", "timeout_sec", "not_before"}
 )
 
 

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from mam_core.agents.hearing import Heard, Said
 from mam_core.agents.states import LeaseFacts, Shown, ShownState, shown
+from mam_core.board.why import Hold
 from mam_core.clock import stamp
 from mam_core.records import DEFAULT_TIMEOUT_SEC, Job, Reason, Status
-from mam_core.summaries import NOTHING_TOLD, Summary, Used
+from mam_core.summaries import NOTHING_TOLD, Summary, Used, moment_of
 
 
 def stamp_of(seconds: float) -> str:
@@ -41,6 +42,7 @@ class Contract(NamedTuple):
     head: str = ""  #: the beginning of the prompt
     parents: str = ""  #: the ids of the jobs that it comes after, with spaces between
     timeout_sec: float = DEFAULT_TIMEOUT_SEC
+    not_before: str | None = None
 
 
 class Stand(NamedTuple):
@@ -62,6 +64,15 @@ class Stand(NamedTuple):
     tokens: int | None = None
     cost: float | None = None
     gone: bool = False
+
+    @property
+    def is_bound(self) -> bool:
+        """To other jobs or to a start time: of what holds jobs back, the log has no more."""
+        return bool(self.contract.parents) or self.contract.not_before is not None
+
+    @property
+    def may_be_held(self) -> bool:
+        return self.status is Status.PENDING and self.is_bound
 
 
 class Word(NamedTuple):
@@ -131,13 +142,14 @@ class Then(NamedTuple):
             self.last_seq,
             contract.head,
             node=stand.node,
+            not_before=moment_of(contract.not_before),
             parents=contract.parents,
             timeout_sec=contract.timeout_sec,
         )
 
-    def shown(self, at: float) -> Shown:
-        """By the same rules as now. Not in the log, and so not known: how fresh a lease was, what
-        tmux showed, what held a pending job back, and which limit would have ended it next."""
+    def shown(self, at: float, holds: tuple[Hold, ...] = ()) -> Shown:
+        """By the same rules as now; `holds` keep a pending job back. Not in the log, and so not
+        known: how fresh a lease was, what tmux showed, and which limit would have ended it next."""
         stand = self.stand
         job = Job(
             self.job_id,
@@ -162,14 +174,14 @@ class Then(NamedTuple):
                 heard = heard._replace(stale=stand.stale)
             else:
                 heard = Heard(stand.attempt, stale=stand.stale)
-        return shown(job, at, lease=lease, heard=heard)._replace(limit=None)
+        return shown(job, at, holds=holds, lease=lease, heard=heard)._replace(limit=None)
 
-    def to_dict(self, at: float) -> dict[str, Any]:
+    def to_dict(self, at: float, holds: tuple[Hold, ...] = ()) -> dict[str, Any]:
         """For programs: flat, with the words of the record where it has them."""
         contract, stand = self.stand.contract._asdict(), self.stand._asdict()
         for name in ("contract", "gone", "stale"):
             del stand[name]
-        seen = self.shown(at)
+        seen = self.shown(at, holds)
         question = seen.words if seen.state is ShownState.WAITING else None
         last, word = None, self.word
         if word is not None:

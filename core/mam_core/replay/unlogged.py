@@ -6,9 +6,11 @@ Its record's own moments stand in for the lines that there are not, so that the 
 from __future__ import annotations
 
 from collections.abc import Collection
+from math import isfinite
 from typing import Any
 
 from mam_core.audit import AuditEvent
+from mam_core.clock import stamp
 from mam_core.records import Status
 from mam_core.replay.folding import Fold
 from mam_core.stores.base import Query, Store
@@ -32,8 +34,16 @@ def fold_of(job: Summary) -> Fold:
             "prompt": job.head,
             "after": job.parents.split(),
             "timeout_sec": job.timeout_sec,
+            "not_before": _start_time(job),
         }
     )
+
+
+def _start_time(job: Summary) -> str | None:
+    """As its record has it; one that nobody can read stays one."""
+    if job.not_before is None:
+        return None
+    return stamp(job.not_before) if isfinite(job.not_before) else "unreadable"
 
 
 def lines_of(job: Summary) -> list[dict[str, Any]]:

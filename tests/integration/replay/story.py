@@ -66,7 +66,7 @@ class Story:
     def look(self) -> None:
         jobs, unreadable = self.registry.store.find(Query())
         assert not unreadable
-        by_id = {job.job_id: job._replace(not_before=None) for job in jobs}
+        by_id = {job.job_id: job for job in jobs}
         records = {job_id: self.registry.get(job_id) for job_id in by_id}
         self.sights.append(Sight(self.clock.now(), by_id, self._showing.of(jobs), records))
 
@@ -94,7 +94,11 @@ class Story:
             words = f"count the stars of part {dice.random()} " * dice.choice([1, 9])
             label, priority = dice.choice(LABELS), dice.randrange(3)
             asked = request(words, agent_session=label, group=group, priority=priority)
-            registry.register([asked | {"max_attempts": 3}])
+            waits: dict[str, Any] = {"not_before": dice.choice([None, "+10s", "+5m"])}
+            if known := sorted(registry.store.find(Query())[0], key=lambda job: job.order):
+                upstream = dice.sample(known, min(len(known), dice.randrange(3)))
+                waits["after"] = [job.job_id for job in upstream]
+            registry.register([asked | waits | {"max_attempts": 3}])
 
         def publish() -> None:
             job = self.any_job(Status.RUNNING)
@@ -117,7 +121,14 @@ class Story:
             job = self.any_job(Status.RUNNING)
             reason = dice.choice([Reason.LOST, Reason.QUOTA])
             told = dice.choice([None, {"witness": "lease"}])
-            registry.requeue(job.job_id, reason, attempt=job.attempt, detail="gone", told=told)
+            later = dice.choice([None, self.clock.now() + 60])
+            registry.requeue(
+                *(job.job_id, reason),
+                attempt=job.attempt,
+                detail="gone",
+                not_before=later,
+                told=told,
+            )
 
         def say_the_end() -> None:
             job = self.any_job(Status.RUNNING, Status.PENDING)
@@ -126,6 +137,7 @@ class Story:
         def edit() -> None:
             values = {"priority": dice.randrange(9), "agent": dice.choice(["shell", "codex"])}
             values |= {"prompt": f"anew {dice.random()}", "group": dice.choice([None, "day"])}
+            values |= {"not_before": dice.choice([None, "+20s"])}
             registry.edit(self.any_job(Status.PENDING).job_id, values)
 
         def send() -> None:

@@ -17,7 +17,7 @@ class Question(NamedTuple):
     jobs: list[Summary]
     folded: frozenset[str]  #: groups
     now: float
-    reasons: BlockReasons | None  #: the board's; None: of a moment in the past nobody keeps them
+    reasons: BlockReasons  #: the board's
 
 
 class Read(NamedTuple):
@@ -36,8 +36,7 @@ def nothing_yet() -> Read:
 def read(asked: Question) -> Read:
     """On a thread."""
     began = time.thread_time()
-    known = {job.job_id: job for job in asked.jobs}
-    reasons = asked.reasons or BlockReasons(known.get)
+    known, reasons = {job.job_id: job for job in asked.jobs}, asked.reasons
     drawn = drawing(asked.jobs, lambda job: reasons.is_held(job, asked.now), asked.folded)
     return Read(drawn, known, reasons, time.thread_time() - began)
 

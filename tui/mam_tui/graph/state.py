@@ -49,8 +49,7 @@ class GraphState:
         self._since = set()
         rows = self._desk.board.rows.values()
         jobs = [row.summary for row in rows if row.summary is not None]
-        reasons = self._desk.live.reasons if self._desk.past is None else None
-        return Question(jobs, self.folded_groups, self._desk.now(), reasons)
+        return Question(jobs, self.folded_groups, self._desk.now(), self._desk.board.reasons)
 
     def take(self, made: Read) -> bool:
         """The thread's answer; whether it is old already."""

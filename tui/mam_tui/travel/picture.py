@@ -6,10 +6,12 @@ for its order, its filter and its cursor, so that the operator finds the way abo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from math import inf
 
+from mam_core.board.why import BlockReasons
 from mam_core.operations.replay import Cursor, Past, Place, Then, sessions_of
 from mam_core.operations.sessions_then import seen_then
+from mam_core.summaries import Summary
 from mam_tui.columns import sort_key
 from mam_tui.model import Board, Effect
 from mam_tui.sessions.columns import sort_key as session_key
@@ -35,9 +37,14 @@ class Picture:
         self.sessions = SessionList(session_key, sessions.order)
         self.sessions.cursor = sessions.cursor
         self._rows: dict[str, RowThen] = {}  #: the board's own
+        self._doubtful: set[str] = set()  #: jobs that may be held back otherwise than before
+        self._waiting: set[str] = set()  #: jobs with a start time, which may have passed
+        self.board.reasons = BlockReasons(self._summary)
         self.board.tick(at)
         everything = self._cursor.all_places()
-        self.board.show_many({one.job_id: self._put(one) for one in everything}, ())
+        changed = {one.job_id: self._put(one) for one in everything}
+        self._judge()
+        self.board.show_many(changed, ())
 
     @property
     def at(self) -> float:
@@ -52,36 +59,67 @@ class Picture:
         """Also when nothing changed by it: what has an age is older then."""
         board, touched = self.board, self._cursor.go(at)
         board.tick(at)
-        places: Iterable[Place] = self._cursor.places(touched)
-        if len(touched) > max(_FEW, len(board.rows) // _SHARE):
-            known, places = self._rows, list(places)
-            before = [known[one.job_id].word for one in places if one.job_id in known]
-            changed = {one.job_id: self._put(one) for one in places}
-            board.show_many(changed, before)
+        known, places = self._rows, list(self._cursor.places(touched))
+        before = {one.job_id: known[one.job_id].word for one in places if one.job_id in known}
+        changed = {one.job_id: self._put(one) for one in places}
+        for job_id, word in self._judge().items():
+            before.setdefault(job_id, word)
+            changed.setdefault(job_id, known[job_id])
+        if len(changed) > max(_FEW, len(board.rows) // _SHARE):
+            board.show_many(changed, before.values())
             return Step(frozenset(changed), (), True)
-        jobs, lines, has_moved = [], [], False
-        for one in places:
-            was = self._rows.get(one.job_id)
-            word = "" if was is None else was.word
-            row = self._put(one)
-            effect = board.remove(one.job_id) if row is None else board.show(row, word)
+        lines, has_moved = [], False
+        for job_id, row in changed.items():
+            word = before.get(job_id, "")
+            effect = board.drop(job_id) if row is None else board.show(row, word)
             has_moved |= effect is Effect.MOVED
             if effect is Effect.LINE:
-                lines.append(one.job_id)
-            jobs.append(one.job_id)
-        return Step(frozenset(jobs), tuple(lines), has_moved)
+                lines.append(job_id)
+        return Step(frozenset(changed), tuple(lines), has_moved)
+
+    def _summary(self, job_id: str) -> Summary | None:
+        row = self._rows.get(job_id)
+        return None if row is None else row.summary
+
+    def _judge(self) -> dict[str, str]:
+        """Whether jobs are held back now whose reasons may be others, also because of the time;
+        the answer has those that look different for it, with the words that they had."""
+        rows, doubtful, before = self._rows, self._doubtful, dict[str, str]()
+        self._doubtful = set()
+        for job_id in doubtful | self._waiting:
+            if (row := rows.get(job_id)) is not None:
+                word, was_held = row.word, row.held
+                row.judge(self.at)
+                if job_id in doubtful or row.held is not was_held:
+                    before[job_id] = word
+        for _ in self.board.reasons.due(inf):
+            pass  # time goes both ways here, so that no moment is noted
+        return before
 
     def _put(self, place: Place) -> RowThen | None:
         """The row of a job is this now; None: there is none."""
         job_id, stand, word = place
+        row, reasons = self._rows.get(job_id), self.board.reasons
+        is_in_the_graph = (
+            (stand is not None and stand.is_bound)
+            or (row is not None and row.stand.is_bound)
+            or reasons.precedes(job_id)
+        )
+        was = row.summary if is_in_the_graph and row is not None else None
+        self._waiting.discard(job_id)
         if stand is None:
             self._rows.pop(job_id, None)
+            self._doubtful.update(reasons.put(was, None))
             return None
-        row = self._rows.get(job_id)
         if row is None:
-            row = self._rows[job_id] = RowThen(self._past, job_id, stand, word)
+            row = self._rows[job_id] = RowThen(self._past, reasons, job_id, stand, word)
         else:
             row.stood(stand, word)
+        if is_in_the_graph:
+            self._doubtful.add(job_id)
+            self._doubtful.update(reasons.put(was, row.summary))
+        if stand.may_be_held and stand.contract.not_before is not None:
+            self._waiting.add(job_id)
         self.board.note_use(stand.contract.group, stand.node)
         told = self._past.used(word)
         tokens, cost = stand.tokens or told.tokens, stand.cost or told.cost

@@ -2,11 +2,12 @@
 
 So a row keeps where its job stood, which is a number and a reference, and makes of it what a
 live row has when somebody looks: a line that is drawn, a filter that asks for words. The state
-of a job that has ended or waits costs nothing.
+of a job that has ended costs nothing, nor of one that waits for nothing of its own.
 """
 
 from __future__ import annotations
 
+from mam_core.board.why import BlockReasons
 from mam_core.operations.replay import Past, Stand, Then
 from mam_core.operations.shown import Shown
 from mam_core.records import Status
@@ -20,11 +21,13 @@ class RowThen(Row):
 
     __slots__ = ("_live", "_past", "_shown", "_state", "_summary", "_word", "stand")
 
-    def __init__(self, past: Past, job_id: str, stand: Stand, word: int) -> None:
+    def __init__(
+        self, past: Past, reasons: BlockReasons, job_id: str, stand: Stand, word: int
+    ) -> None:
         self.job_id = job_id
         self.key = None
         self.held = False
-        self.reasons = None
+        self.reasons = reasons
         self.trouble = ""
         self._past = past
         self.stood(stand, word)
@@ -35,6 +38,13 @@ class RowThen(Row):
         self._summary: Summary | None = None
         self._live: Live | None = None
         self._shown: Shown | None = None
+        self._state = ""
+
+    def judge(self, at: float) -> None:
+        """Whether it was held back at that moment, by what the log knows of."""
+        assert self.reasons is not None
+        summary = self.summary if self.stand.may_be_held else None
+        self.held = summary is not None and self.reasons.is_held(summary, at)
         self._state = ""
 
     @property
@@ -91,7 +101,9 @@ class RowThen(Row):
     def word(self) -> str:
         if not self._state:
             stand = self.stand
-            if stand.status is not Status.RUNNING:
+            if self.held:
+                self._state = "blocked"
+            elif stand.status is not Status.RUNNING:
                 self._state = STATUS_WORDS[stand.status]
             elif stand.cancel_requested_at is not None:
                 self._state = "cancelling"
@@ -101,7 +113,7 @@ class RowThen(Row):
 
     @property
     def face(self) -> Face:
-        if self.stand.status is not Status.RUNNING:
+        if self.stand.status is not Status.RUNNING and not self.held:
             return STATUS_FACES[self.stand.status]
         return super().face
 

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+from mam_core.board.why import Why
+from mam_core.operations.past import Change, past
+from mam_core.operations.replay import Then
 from mam_core.operations.seen import explained
-from mam_core.operations.why import Explanation
+from mam_core.records import Status
 from mam_core.registry import Registry
 from mam_tui.desk import Desk
 from mam_tui.hints import help_key
@@ -19,6 +22,8 @@ from mam_tui.widgets.detail.tab import Question, Setting, Tab
 _MOST = 200
 _WHEN = 21
 _STATE = 12
+_FREE = "queued: no other job and no start time held it back"
+_NOT_KNOWN = "not in the history: pauses, full groups, and who served its label"
 
 
 class WhyTab(Tab):
@@ -43,7 +48,23 @@ class WhyTab(Tab):
                 with_history=True,
                 services=desk.services(registry),
             )
-            return list(_paragraphs(told, told.said(partial(help_key, desk)), bullet))
+            sentences = told.said(partial(help_key, desk))
+            return list(_paragraphs(sentences, told.history or (), told.job.attempt, bullet))
+
+        return ask
+
+    def question_then(self, then: Then, at: float) -> Question:
+        """The same rules as now, by what the history knows; nothing helps in the past."""
+        job_id, bullet = self.job_id, self.setting.glyph("·", "-")
+        sentences = [f"shown as {then.shown(at).sentence(at)}"]
+        if then.status is Status.PENDING:
+            found = self._desk.board.reasons.why(then.summary, at)
+            sentences = Why(found.holds).sentences(lambda _: "") or [_FREE]
+            sentences.append(_NOT_KNOWN)
+
+        def ask(registry: Registry) -> list[Paragraph]:
+            history = [one for one in past(registry, job_id) if (seconds(one.at) or 0.0) <= at]
+            return list(_paragraphs(sentences, history, then.stand.attempt, bullet))
 
         return ask
 
@@ -51,18 +72,19 @@ class WhyTab(Tab):
         self._page.put(answer)
 
 
-def _paragraphs(told: Explanation, sentences: Sequence[str], bullet: str) -> Iterator[Paragraph]:
+def _paragraphs(
+    sentences: Sequence[str], history: Sequence[Change], attempt: int, bullet: str
+) -> Iterator[Paragraph]:
     for sentence in sentences:
         yield Paragraph((Span(f"{bullet} ", "muted"), *line_of(sentence)), 2)
-    if not told.history:
+    if not history:
         return
     yield EMPTY
     yield said(("how it came to this", "title"), ("  newest first", "muted"))
-    current = told.job.attempt
-    for change in list(reversed(told.history))[:_MOST]:
+    for change in list(reversed(history))[:_MOST]:
         at = seconds(change.at)
         when = day_and_time(at) if at is not None else "?"
-        state = line_of((change.state[:40], "key" if change.attempt == current else "muted"))
+        state = line_of((change.state[:40], "key" if change.attempt == attempt else "muted"))
         room = " " * max(1, _STATE + 1 - sum(len(span.text) for span in state))
         which = f"#{change.attempt} " if change.attempt else ""
         who = f"({': '.join(filter(None, (change.channel, change.rule)))})"
@@ -78,5 +100,5 @@ def _paragraphs(told: Explanation, sentences: Sequence[str], bullet: str) -> Ite
             ),
             _WHEN,
         )
-    if len(told.history) > _MOST:
-        yield said((f"… {len(told.history) - _MOST} earlier ones are in mam why", "muted"))
+    if len(history) > _MOST:
+        yield said((f"… {len(history) - _MOST} earlier ones are in mam why", "muted"))
