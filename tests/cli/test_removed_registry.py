@@ -66,6 +66,25 @@ def test_what_live_commands_have_made_again_is_no_obstacle(removed: Mam) -> None
     assert ANEW in removed.ok("get", job_id).err
 
 
+def test_that_a_worker_made_again_before_all_was_gone_is_missed(mam: Mam) -> None:
+    """Its lock was made again while records were still there, which went after that."""
+    job_id = mam.register("lost")
+    (mam.registry / f"{job_id}.json").unlink()
+    assert (mam.registry / ".lock").exists()
+    assert ANEW in mam.ok("list").err
+    mam.register("new")
+    assert ANEW in mam.ok("list").err
+    mam.ok("init", "--again")
+    assert not mam.ok("list").err
+
+
+def test_one_whose_jobs_were_all_cleaned_is_not_missed(mam: Mam) -> None:
+    job_id = mam.register("over")
+    mam.ok("cancel", job_id)
+    mam.ok("clean", job_id)
+    assert not mam.ok("list").err
+
+
 def test_one_within_another_is_missed_as_well(mam: Mam, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else its jobs would go to the registry of the folder above, without a word."""
     mam.register("outer")

@@ -38,7 +38,7 @@ from mam_core.stores.catalogue import (
     record_name,
 )
 from mam_core.stores.commit import Committer
-from mam_core.stores.files_transaction import FilesFacts, FilesTransaction
+from mam_core.stores.files_transaction import ARCHIVE, FilesFacts, FilesTransaction
 from mam_core.stores.lock import LOCK_NAME, RegistryLock
 from mam_core.stores.mounts import check_local
 from mam_core.summaries import Summary, Unreadable
@@ -191,7 +191,9 @@ class FilesStore:
         registry_marks.remember(self.path)
 
     def removal(self) -> str:
-        is_there = os.path.lexists(os.path.join(self.path, LOCK_NAME)) or self._has_records()
+        is_there = self._has_records() or os.path.lexists(os.path.join(self.path, ARCHIVE))
+        if not is_there and os.path.lexists(os.path.join(self.path, LOCK_NAME)):
+            registry_marks.made_anew(self.path)  # by a worker that lived while all was removed
         return registry_marks.removal(self.path, is_there=is_there)
 
     def forget_removal(self) -> None:
@@ -202,7 +204,8 @@ class FilesStore:
     def _has_records(self) -> bool:
         """As in a folder that another tool made, or that a backup brought back."""
         try:
-            return any(map(is_record_name, os.listdir(self.path)))
+            with os.scandir(self.path) as entries:
+                return any(is_record_name(entry.name) for entry in entries)
         except OSError:
             return False
 

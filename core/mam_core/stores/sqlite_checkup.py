@@ -63,13 +63,11 @@ def _is_loose(home: Folder, name: str) -> bool:
 
 
 def _tighten(path: str, names: list[str]) -> str:
+    """By name: closing a handle of the database would drop the locks of our own connections."""
     with Folder.open(path) as home:
         for name in names:
-            fd, _ = home.open_file(name)
-            try:
-                os.fchmod(fd, FILE_MODE)
-            finally:
-                os.close(fd)
+            home.check_file(os.stat(name, dir_fd=home.fd, follow_symlinks=False), name)
+            os.chmod(name, FILE_MODE, dir_fd=home.fd)
     return "nobody else can read them now"
 
 
