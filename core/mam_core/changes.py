@@ -51,6 +51,7 @@ def claimed(
         detail=None,
         cancel_requested_at=None,
         cancel_requested_by=None,
+        left_behind=None,
         agent_session_id=job.resume,
         messages=_closed(job),
     )
@@ -67,7 +68,12 @@ def in_session(job: Job, now: float, session_id: str) -> Job:
 
 
 def ended(
-    job: Job, now: float, status: Status, reason: Reason | None = None, detail: str | None = None
+    job: Job,
+    now: float,
+    status: Status,
+    reason: Reason | None = None,
+    detail: str | None = None,
+    left_behind: str | None = None,
 ) -> Job:
     """The job is over; an error counts as a failure unless its reason is nobody's fault."""
     _allow(job, status)
@@ -85,6 +91,7 @@ def ended(
         pid=None,
         reason=reason,
         detail=detail,
+        left_behind=left_behind,
         messages=_closed(job),
     )
 
@@ -232,4 +239,10 @@ def _allow(job: Job, status: Status) -> None:
         raise TransitionRefused(f"job {job.job_id} is {job.status} and cannot become {status}")
 
 
-_NOT_RUNNING: dict[str, Any] = {"lease": None, "pid": None, "node": None, "started_at": None}
+_NOT_RUNNING: dict[str, Any] = {
+    "lease": None,
+    "pid": None,
+    "node": None,
+    "started_at": None,
+    "left_behind": None,
+}

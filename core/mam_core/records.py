@@ -165,6 +165,7 @@ class Job:
     cancel_requested_by: str | None = None
     messages: tuple[Message, ...] = ()  #: to the agent, from a person
     check_files: Mapping[str, str] | None = None  #: digests of the scripts that `validate` runs
+    left_behind: str | None = None  #: what its last attempt left in its folder, once it has ended
     extra: Mapping[str, Any] = NOTHING
     is_edited: bool = False  #: not on disk: another tool wrote it since our last write
 
@@ -391,5 +392,6 @@ _JOB_KINDS: dict[str, Kind] = {
     "cancel_requested_at": TEXT.or_null(),
     "cancel_requested_by": TEXT.or_null(),
     "check_files": Kind("an object of texts", _OBJECT, _texts_by_name).or_null(),
+    "left_behind": TEXT.or_null(),
     "messages": Kind("a list of messages", frozenset({list, tuple}), _messages),
 }

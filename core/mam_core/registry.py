@@ -191,6 +191,7 @@ class Registry(Ledger):
         attempt: int | None,
         reason: Reason | None = None,
         detail: str | None = None,
+        left_behind: str | None = None,
         told: Mapping[str, Any] | None = None,
         seen: Job | None = None,
     ) -> Job:
@@ -200,7 +201,7 @@ class Registry(Ledger):
         """
         with self.changing(job_id, attempt, seen) as (tx, job):
             now = self.clock.now()
-            new = changes.ended(numbered(job, told), now, status, reason, detail)
+            new = changes.ended(numbered(job, told), now, status, reason, detail, left_behind)
             self.move(tx, job, new, "end")
             self.tell(tx, new, str(status), told, now)
             return new

@@ -169,5 +169,19 @@ def test_what_a_cancelled_job_left_behind_is_said(
         left = "left 2 changed files on branch mam/x"
         assert cancelled.err == [f"mam: job {job_id} is cancelled; {left}"]
     assert (shop.job(job_id).detail or "").endswith(f"; {left}")
+    assert shop.job(job_id).left_behind == left
     assert [one["left"] for one in shop.audit(job_id, "attempt_ended")] == [left]
     assert any(left in change.words for change in past(shop.registry, job_id))
+    shop.registry.retry(job_id)
+    assert shop.job(job_id).left_behind is None, "the next attempt has left nothing yet"
+
+
+def test_a_reason_that_reads_like_it_is_not_taken_for_what_was_left(shop: Workshop) -> None:
+    job_id = shop.add(shop.agent("sleeper", "/bin/sh", "-c", "echo ready; exec sleep 300"))
+    with shop.at_work():
+        shop.until_said(job_id, "ready")
+        words = ("cancel", job_id, "--wait", "--why", "too slow; left it to Ann")
+        with shop.mam(*words, environ=dict(os.environ)) as cancelled:
+            assert cancelled.code() == 0
+        assert cancelled.err == [f"mam: job {job_id} is cancelled"]
+    assert "left it to Ann" in (shop.job(job_id).detail or "")

@@ -73,5 +73,4 @@ def _cancelling(job: Job) -> str:
 
 def _cancelled(job: Job) -> str:
     """With what its last attempt left behind."""
-    _, semicolon, left = (job.detail or "").rpartition("; left ")
-    return f"job {job.job_id} is cancelled" + (f"; left {left}" if semicolon else "")
+    return "; ".join(filter(None, (f"job {job.job_id} is cancelled", job.left_behind)))

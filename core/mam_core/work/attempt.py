@@ -244,7 +244,7 @@ class Attempt:
         if not is_gone or not hold.is_ours:
             return None
         now, back_off = self._clock.now(), self._terms.back_off
-        decision = decide(hold.job, facts, now, back_off=back_off)
+        decision = decide(hold.job, facts, now, back_off=back_off)._replace(left_behind=left)
         if decision.status is Status.CANCELLED and left:
             decision = decision._replace(detail=f"{decision.detail}; {left}")
         return self._end(decision, known)

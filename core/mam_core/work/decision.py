@@ -87,6 +87,7 @@ class Decision(NamedTuple):
     failed: bool = False
     not_before: float | None = None
     quota_until: float | None = None  #: all jobs of this agent wait until then
+    left_behind: str = ""  #: what the attempt left in its folder, in words
 
 
 def wants_checks(facts: Facts) -> bool:

@@ -137,6 +137,7 @@ class Voice:
                 attempt=attempt,
                 reason=decision.reason,
                 detail=detail,
+                left_behind=decision.left_behind or None,
                 told=told,
             )
         if decision.quota_until is not None:
