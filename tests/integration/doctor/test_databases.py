@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -78,6 +80,11 @@ class TestSqlite:
         assert finding.severity is Severity.WARNING
         assert mend(ground, CHECK, finding).is_done
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        # Our own connection has kept its lock: another one that leaves would remove its log.
+        words = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); "
+        words += "db.execute('SELECT 1 FROM jobs'); db.close()"
+        subprocess.run([sys.executable, "-c", words, str(place)], check=True)
+        assert Path(f"{place}-wal").exists()
 
     def test_with_a_long_log_is_folded(
         self, ground: Ground, place: Path, monkeypatch: pytest.MonkeyPatch
