@@ -138,6 +138,15 @@ class TestHolds:
         told = Jobs(*upstream, job("x", *(one.job_id for one in upstream)))
         assert told.why("x").short == "after u0 running, u1 running, u2 running and 6 more"
 
+    def test_a_column_begins_with_what_the_sentences_begin_with(self) -> None:
+        told = Jobs(
+            job("u", status=Status.RUNNING),
+            job("x", "u"),
+            evidence=Evidence(Gates((Gate(GateKind.ALL, "", stamp(NOW), why="lunch"),))),
+        )
+        assert said(told.why("x"))[0].startswith("blocked: everything is paused")
+        assert told.why("x").short == "everything paused: lunch; after u running"
+
     def test_what_is_said_in_short_is_true_of_every_kind_at_random(self) -> None:
         """The cheap answer of a board and the whole one of a panel are the same answer."""
         chance = random.Random(3)

@@ -162,14 +162,12 @@ class Why(NamedTuple):
 
     @property
     def short(self) -> str:
-        """For a column, where it grows no older."""
+        """For a column, where it grows no older; what decides comes first, as in sentences."""
         after = [one.short for one in self.holds if one.rule.is_upstream]
         more = f" and {len(after) - _NAMED:,} more" if len(after) > _NAMED else ""
-        upstream = f"after {', '.join(after[:_NAMED])}{more}" if after else ""
-        said = [one.short for one in self.holds if not one.rule.is_upstream]
-        if self.unserved and not self.holds:
-            said.append(_UNSERVED)
-        return "; ".join(filter(None, [upstream, *said]))
+        upstream = f"after {', '.join(after[:_NAMED])}{more}"
+        said = dict.fromkeys(upstream if one.rule.is_upstream else one.short for one in self.holds)
+        return "; ".join(said) or (_UNSERVED if self.unserved else "")
 
     def sentences(self, key: Callable[[Help], str]) -> list[str]:
         """What holds it and what helps; nothing for a job that will simply be claimed."""
