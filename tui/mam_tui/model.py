@@ -64,33 +64,37 @@ class Board:
 
     def load(self, told: Iterable[Summary | Unreadable]) -> None:
         """Every job that there is; of those that were known, the others are gone."""
-        gone = set(self.rows)
+        rows, bound = self.rows, list[Summary]()
+        gone = set(rows)
         for one in told:
-            gone.discard(one.job_id)
-            row = self.rows.get(one.job_id)
+            row = rows.get(one.job_id)
             if row is None:
-                self.rows[one.job_id] = Row(one)
+                rows[one.job_id] = Row(one, self.reasons)
             else:
+                gone.discard(one.job_id)
                 row.tell(one)
-            self._note_use(one)
+            if isinstance(one, Summary):
+                self.note_use(one.group, one.node)
+                if one.parents or one.not_before:
+                    bound.append(one)
         for job_id in gone:
-            del self.rows[job_id]
+            del rows[job_id]
         self.marks -= gone
         self.is_loaded = True
         self.version += 1
-        jobs = (row.summary for row in self.rows.values())
-        self.reasons.load([job for job in jobs if job and (job.parents or job.not_before)])
+        self.reasons.load(bound)
         self._judge_all()
         self._recount()
         self.rearrange()
 
     def put(self, told: Summary | Unreadable) -> Effect:
         """A job is new or different."""
-        self._note_use(told)
+        if isinstance(told, Summary):
+            self.note_use(told.group, told.node)
         row = self.rows.get(told.job_id)
         is_new, before, was = row is None, "", None
         if row is None:
-            row = self.rows[told.job_id] = Row(told)
+            row = self.rows[told.job_id] = Row(told, self.reasons)
         else:
             before, was = row.word, row.summary
             row.tell(told)
@@ -193,10 +197,6 @@ class Board:
         if memory:
             self.used.add("memory")
 
-    def _note_use(self, told: Summary | Unreadable) -> None:
-        if isinstance(told, Summary):
-            self.note_use(told.group, told.node)
-
     def note_use(self, group: str | None, node: str | None) -> None:
         if group:
             self.used.add("group")
@@ -218,11 +218,7 @@ class Board:
 
     def _judge(self, row: Row) -> None:
         summary = row.summary
-        if summary is not None and summary.status is Status.PENDING:
-            row.reasons = self.reasons
-            row.held = self.reasons.is_held(summary, self._now)
-        elif row.reasons is not None:
-            row.reasons, row.held = None, False
+        row.held = summary is not None and self.reasons.is_held(summary, self._now)
 
     def _judge_all(self) -> None:
         """Those that wait for nothing of their own are alike where label, agent and group are."""
@@ -236,14 +232,14 @@ class Board:
             held = alike.get(kind)
             if held is None:
                 held = alike[kind] = self.reasons.is_held(job, self._now)
-            row.reasons, row.held = self.reasons, held
+            row.held = held
 
     def _judge_again(self, job_ids: Iterable[str]) -> bool:
         """Whether lines may look different: what a pending one waits for stands on it."""
         is_any = False
         for job_id in job_ids:
             row = self.rows.get(job_id)
-            if row is not None and row.reasons is not None:
+            if row is not None and row.is_pending:
                 before = row.word
                 self._judge(row)
                 self._changed(row, before)

@@ -52,14 +52,14 @@ class Row:
 
     __slots__ = ("held", "job_id", "key", "live", "reasons", "summary", "trouble")
 
-    def __init__(self, told: Summary | Unreadable) -> None:
+    def __init__(self, told: Summary | Unreadable, reasons: BlockReasons | None = None) -> None:
         self.job_id = told.job_id
         self.summary: Summary | None = None
         self.trouble = ""  #: why the record cannot be read
         self.live = NO_NEWS
         self.key: Any = None  #: its place in the order of the view
         self.held = False  #: it is pending, and something keeps it from being claimed
-        self.reasons: BlockReasons | None = None  #: what knows why; None: nobody here does
+        self.reasons = reasons  #: what knows why; None: nobody here does
         self.tell(told)
 
     def tell(self, told: Summary | Unreadable) -> None:
@@ -116,6 +116,10 @@ class Row:
     @property
     def is_live(self) -> bool:
         return self.summary is not None and self.summary.status.is_live
+
+    @property
+    def is_pending(self) -> bool:
+        return self.summary is not None and self.summary.status is Status.PENDING
 
     @property
     def is_running(self) -> bool:
