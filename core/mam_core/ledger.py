@@ -49,7 +49,7 @@ class Ledger:
         self.node = node
         self._slots = slots
         self._broker = broker
-        self._rights = rights
+        self.rights = rights
         self.strict_checks = strict_checks
 
     @property
@@ -65,8 +65,8 @@ class Ledger:
     def check_allowed(self, right: Right, job_id: str = "") -> None:
         """Raises `NotAllowed` for what an agent may not do. The verbs of operators ask here; a
         worker's own changes do not."""
-        if self._rights is not None:
-            self._rights.check(self.store, right, job_id)
+        if self.rights is not None:
+            self.rights.check(self.store, right, job_id)
 
     @contextmanager
     def changing(

@@ -9,7 +9,7 @@ a variable and can write any file of the registry.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -87,9 +87,12 @@ class Rights:
         """Raises `NotAllowed`."""
         if right in _FOR_ITSELF and self._is_own(store, job_id):
             return
-        agent = self._agent(store)
-        if agent is None:
-            return
+        agent = self.agent_in(store)
+        if agent is not None:
+            self.check_agent(agent, right)
+
+    def check_agent(self, agent: str, right: Right) -> None:
+        """Raises `NotAllowed`."""
         settings = self._config.agents.get(agent)
         if settings is not None and right in (settings.may or ()):
             return
@@ -110,8 +113,9 @@ class Rights:
             return False
         return job.status is Status.RUNNING and job.agent == self._live_agent
 
-    def _agent(self, store: Store) -> str | None:
-        """The agent of the attempt; None: it is an attempt of another registry."""
+    def agent_in(self, store: Store) -> str | None:
+        """The agent of the attempt; empty: the store does not say which; None: it is an attempt of
+        another registry."""
         if not self._own_job:
             return self._live_agent if self._is_home else None
         try:
@@ -128,3 +132,15 @@ def rights_here(registry_path: str, config: Config) -> Rights | None:
     if not (own_job or live_agent):
         return None
     return Rights(registry_path, config, own_job=own_job, live_agent=live_agent)
+
+
+def check_move(ends: Iterable[tuple[Rights | None, Store]]) -> None:
+    """Raises `NotAllowed` where jobs may not be moved from one of these to the other.
+
+    At most one of them has the attempt's record, and so knows which agent asks.
+    """
+    asked = [(rights.agent_in(store), rights) for rights, store in ends if rights is not None]
+    concerned = [(agent, rights) for agent, rights in asked if agent is not None]
+    if concerned:
+        agent, rights = max(concerned, key=lambda one: one[0])  # a name before none
+        rights.check_agent(agent, Right.MIGRATE)

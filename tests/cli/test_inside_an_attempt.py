@@ -101,6 +101,17 @@ def test_a_grant_opens_the_doctor_and_the_move(inside: Mam, other: str, folder: 
     assert (folder / "away" / "jobs" / f"{other}.json").exists()
 
 
+def test_a_grant_opens_the_move_to_a_database_and_back(
+    inside: Mam, other: str, folder: Path, tmp_path: Path
+) -> None:
+    """The end that jobs are moved to has no record of the attempt, which names the agent."""
+    (folder / "mam.toml").write_text('[agents.shell]\nmay = ["migrate"]\n')
+    database, back = f"sqlite:{tmp_path / 'jobs.db'}", tmp_path / "back" / "jobs"
+    inside.ok("migrate", "--from", str(inside.registry), "--to", database)
+    inside.ok("migrate", "--from", database, "--to", str(back))
+    assert (back / f"{other}.json").exists()
+
+
 def test_its_own_job_is_reported_on(inside: Mam, own: str, folder: Path) -> None:
     (folder / "tasks.json").write_bytes(compose(Whole({}, {})))
     inside.ok("publish", "--event", "progress", "--detail", "3 of 10")

@@ -30,7 +30,7 @@ from mam_core.locations import (
     project_folder,
 )
 from mam_core.records import Status, check_job_id
-from mam_core.rights import Right, rights_here
+from mam_core.rights import check_move, rights_here
 from mam_core.store_urls import StoreKind, StoreUrl
 from mam_core.stores.base import Gates, Transaction
 from mam_core.summaries import Unreadable
@@ -136,9 +136,9 @@ def migrate(
         things.callback(old.close)
         things.callback(new.close)
         if is_inside_attempt():
-            for path, store in ((result.source, old), (result.target, new)):
-                if rights := rights_here(path, config or load()):
-                    rights.check(store, Right.MIGRATE)
+            ends = ((result.source, old), (result.target, new))
+            settings = config or load()
+            check_move((rights_here(path, settings), store) for path, store in ends)
         # Left in reverse: what arrives is written before what leaves is crossed out.
         leaving = things.enter_context(old.transaction(create=_has_histories(result)))
         arriving = things.enter_context(new.transaction(create=True))

@@ -27,7 +27,7 @@ from mam_core.estate import Estate, Kind, Piece
 from mam_core.presence import worker_of
 from mam_core.records import Status
 from mam_core.registry import Registry
-from mam_core.rights import Right, rights_here
+from mam_core.rights import check_move, rights_here
 from mam_core.sessions import SessionFolder
 from mam_core.store_urls import StoreKind, StoreUrl
 from mam_core.stores.base import Progress, Query
@@ -112,8 +112,7 @@ def transfer(
 ) -> Transfer:
     """Raises `TransitionRefused` while somebody works on the source."""
     if not dry_run:
-        for end in (source, target):
-            end.check_allowed(Right.MIGRATE)
+        check_move((end.rights, end.store) for end in (source, target))
     here, there = estate_of(source.store), estate_of(target.store)
     result = Transfer(here.place, there.place, dry_run)
     with here.frozen():
