@@ -85,6 +85,23 @@ def test_one_whose_jobs_were_all_cleaned_is_not_missed(mam: Mam) -> None:
     assert not mam.ok("list").err
 
 
+@pytest.mark.parametrize("target", ["elsewhere/jobs", "sqlite:elsewhere/jobs.db"])
+def test_one_that_was_moved_is_missed_only_in_its_new_place(mam: Mam, target: str) -> None:
+    mam.register("moved")
+    mam.ok("migrate", "--from", str(mam.registry), "--to", target)
+    assert not mam.ok("list").err
+    there = ("--store", target) if ":" in target else ("--registry-dir", target)
+    assert not mam.ok(*there, "list").err
+    shutil.rmtree(mam.folder / "elsewhere")
+    assert GONE in mam.ok(*there, "list").err
+
+
+def test_a_move_does_not_accept_for_a_person_that_jobs_were_lost(removed: Mam) -> None:
+    removed.register("new")
+    removed.ok("migrate", "--from", str(removed.registry), "--to", "elsewhere/jobs")
+    assert ANEW in removed.ok("list").err
+
+
 def test_one_within_another_is_missed_as_well(mam: Mam, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else its jobs would go to the registry of the folder above, without a word."""
     mam.register("outer")

@@ -139,6 +139,7 @@ def migrate(
             ends = ((result.source, old), (result.target, new))
             settings = config or load()
             check_move((rights_here(path, settings), store) for path, store in ends)
+        was_removed = bool(old.removal())
         # Left in reverse: what arrives is written before what leaves is crossed out.
         leaving = things.enter_context(old.transaction(create=_has_histories(result)))
         arriving = things.enter_context(new.transaction(create=True))
@@ -147,6 +148,10 @@ def migrate(
         places.sync()
         adopt(result.target, result.source)
         result.pauses = _move_pauses(leaving, arriving)
+        if not was_removed:  # that warning stays until a person accepts it
+            old.forget_removal()
+        if result.jobs:
+            new.remember()
     return result
 
 

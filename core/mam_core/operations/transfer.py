@@ -125,6 +125,8 @@ def transfer(
             wanted = _carry(here, there, result, progress)
             there.settle()
             _prove(there, wanted, result)
+    if result.carried[Kind.RECORD]:
+        target.store.remember()
     return result
 
 

@@ -367,6 +367,6 @@ class Store(Protocol):
         """What a person must know about a registry that was here before; empty: nothing."""
 
     def forget_removal(self) -> None:
-        """A person knows."""
+        """A person knows, or the jobs were moved."""
 
     def close(self) -> None: ...
