@@ -9,12 +9,12 @@ from mam_core.disk import Folder, is_temp_name
 from mam_core.errors import StoreError
 
 _LOCK = ".lock"
-#: What else we put into a registry folder. A command that is still at work may have made some of
-#: it again after somebody removed everything.
+#: Everything else that mam puts into a registry folder, except records and temporary files. A
+#: command that was running while somebody removed the registry may have created some of it again.
 _OURS = frozenset(
     {
-        *(".answerer", ".archive", ".broker", ".deploy.json", ".gates", ".index", ".journal"),
-        *(".outbox", ".sessions", ".submissions"),
+        *(".acts", ".answerer", ".archive", ".broker", ".deploy.json", ".deploy.lock", ".gates"),
+        *(".index", ".journal", ".outbox", ".sessions", ".submissions"),
     }
 )
 
@@ -32,9 +32,9 @@ def move_in(registry: Folder) -> None:
 
 
 def check_no_other_files(registry: Folder) -> None:
-    """A folder of other things, named by mistake, is left as it is: raises `StoreError`.
+    """Raises `StoreError` for a folder of other things, which somebody named by mistake.
 
-    One that has no records is a new registry, perhaps in the place of a removed one.
+    Without records it is a new registry, and perhaps replaces one that was removed.
     """
     names = [name for name in registry.names() if not is_temp_name(name)]
     if any(name.endswith(".json") and name[0] != "." for name in names):

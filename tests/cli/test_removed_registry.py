@@ -60,7 +60,8 @@ def test_what_live_commands_have_made_again_is_no_obstacle(removed: Mam) -> None
     removed.registry.mkdir(parents=True, mode=0o700)
     for name in (".broker", ".outbox"):
         (removed.registry / name).mkdir(mode=0o700)
-    (removed.registry / ".answerer").touch(mode=0o600)
+    for name in (".acts", ".answerer", ".deploy.lock"):
+        (removed.registry / name).touch(mode=0o600)
     assert GONE in removed.ok("list").err
     job_id = removed.register("new")
     assert ANEW in removed.ok("get", job_id).err
