@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import random
 import time
 
 from mam_core.errors import LockTimeout
@@ -29,6 +28,8 @@ def lock_within(fd: int, path: str, patience_sec: float | None = None) -> None:
                 raise LockTimeout(
                     f"{path} has been locked by {holder_in_words(fd)} for {patience_sec:g} s"
                 ) from None
+            import random  # only for a process that has to wait
+
             time.sleep(random.uniform(0, _LONGEST_PAUSE_SEC))  # so that nobody is always too late
         else:
             return

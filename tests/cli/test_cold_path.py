@@ -21,6 +21,7 @@ HEAVY = {
     "multiprocessing",
     "paho",
     "psycopg",
+    "random",
     "rich",
     "shutil",
     "socket",
