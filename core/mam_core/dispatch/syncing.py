@@ -49,11 +49,10 @@ class Syncing:
     def __exit__(self, *exc: object) -> None:
         self._is_over = True
         self._wish.set()
-        self._thread.join(self._timeout_sec + PARTING_SEC)
-        if self._thread.is_alive():  # a folder that hangs has no time limit
-            self._told("not synced at the end: the sync before has not come back")
-        else:
-            self.now()
+        # For the sync under way and the last one. Of a folder that hangs neither ever returns.
+        self._thread.join(2 * self._timeout_sec + PARTING_SEC)
+        if self._thread.is_alive():
+            self._told("not synced at the end: the sync does not return")
 
     def soon(self) -> None:
         """Something changed here."""
@@ -87,3 +86,4 @@ class Syncing:
             self._wish.clear()
             if not self._is_over:
                 self.now()
+        self.now()

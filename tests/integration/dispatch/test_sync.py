@@ -239,8 +239,9 @@ class TestOffLine:
         finally:
             os.kill(int(left.read_text()), signal.SIGKILL)
 
+    @pytest.mark.parametrize("when", ["meanwhile", "at the end"])
     def test_a_sync_that_does_not_come_back_keeps_no_run(
-        self, far: Node, monkeypatch: pytest.MonkeyPatch
+        self, far: Node, monkeypatch: pytest.MonkeyPatch, when: str
     ) -> None:
         """Of a shared folder that hangs, say."""
         monkeypatch.setattr(syncing, "PARTING_SEC", 0.1)
@@ -255,9 +256,11 @@ class TestOffLine:
 
         try:
             with Syncing(far.file, Hanging(), 600, said.append, 0.1) as going_on:
-                going_on.soon()
-                assert hangs.wait(PATIENCE_SEC)
-            assert said == ["not synced at the end: the sync before has not come back"]
+                if when == "meanwhile":
+                    going_on.soon()
+                    assert hangs.wait(PATIENCE_SEC)
+            assert hangs.is_set()
+            assert said == ["not synced at the end: the sync does not return"]
         finally:
             over.set()
 
