@@ -19,6 +19,7 @@ from mam_core.operations.replay import Loading, Past, Progress, loading
 from mam_core.operations.replay import replay as replayed
 from mam_core.operations.sessions import Seen, SessionState
 from mam_core.records import Reason, Status
+from mam_core.registry import Registry
 from mam_core.stores.base import Query
 from mam_core.wiring import open_registry
 from mam_tui.actions import ACTIONS, why_not
@@ -37,19 +38,21 @@ from mam_tui.sessions.columns import sort_key as session_key
 from mam_tui.sessions.reasons import why_not as session_why_not
 from mam_tui.sessions.rows import SessionList, SessionRow
 from mam_tui.sessions.watch import SessionLook, SessionWatch
+from mam_tui.travel import reading_past
 from mam_tui.travel.banner import Banner, Track
 from mam_tui.travel.picture import Picture
+from mam_tui.travel.reading_past import ReadingPast, Ready
 from mam_tui.travel.traveller import SPEEDS, Traveller
 from mam_tui.travel.wording import headline, progress, slider
 from mam_tui.views import VIEWS
 from mam_tui.widgets.gantt_chart import GanttChart
 from mam_tui.widgets.session_table import SessionTable
-from tests.console.detail_story import registry_in, two_attempts
+from tests.console.detail_story import desk_on, registry_in, two_attempts
 from tests.console.staging import Opened, add, opened
 from tests.integration.replay.story import Story
 from tests.support.clock import FakeClock
 from tests.support.handles import close_later
-from tests.support.patience import PATIENCE_SEC
+from tests.support.patience import PATIENCE_SEC, eventually
 
 
 @pytest.fixture(scope="module")
@@ -635,6 +638,33 @@ class TestWhatRunningJobsHadUsed:
             (then,) = replayed(registry, clock.now()).jobs
             assert then.stand.attempt == 2
             assert then.used.tokens is None
+
+
+def test_the_moment_that_was_asked_for_last_is_entered(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when another one was asked for while the logs are read."""
+    with registry_in(tmp_path, clock) as registry:
+        for name in ("one", "two"):
+            add(registry, name)
+            clock.pass_time(60)
+    begun, go_on, entered = threading.Event(), threading.Event(), list[Ready]()
+
+    def slow(registry: Registry) -> Loading:
+        begun.set()
+        go_on.wait()
+        return loading(registry)
+
+    monkeypatch.setattr(reading_past, "loading", slow)
+    reading = ReadingPast(desk_on(tmp_path, clock), lambda _: None, entered.append, pytest.fail)
+    first, last = clock.now() - 100, clock.now() - 50
+    reading.start(first)
+    assert begun.wait(PATIENCE_SEC)
+    reading.start(last)
+    go_on.set()
+    eventually(lambda: not reading.is_busy, "both are over")
+    reading.close()
+    assert [ready.traveller.at for ready in entered] == [last]
 
 
 #: First, second, third and later, at each moment.

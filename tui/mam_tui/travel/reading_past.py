@@ -54,7 +54,8 @@ class ReadingPast:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, at: float | None) -> None:
-        """For this moment; None: for the newest."""
+        """For this moment, in place of any that is still read for; None: for the newest."""
+        self.stop()
         self._stop = threading.Event()
         self._thread = started("mam-past", self._run, at, self._stop, self._thread)
 
