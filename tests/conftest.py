@@ -81,7 +81,7 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="session", autouse=True)
 def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Also for the state of what the fixtures of a whole run start."""
+    """The private homes of tests; what session fixtures start keeps its state here as well."""
     folder = tmp_path_factory.mktemp("homes")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "run"))

@@ -107,7 +107,7 @@ def _fits(name: str, value: object) -> bool:
 
 
 def names_session(label: str) -> bool:
-    """Whether a session in tmux can be started for it."""
+    """Whether a tmux session can be named after it."""
     return label.startswith(LABEL_PREFIX) and bool(_NAME.fullmatch(label, len(LABEL_PREFIX)))
 
 

@@ -245,7 +245,7 @@ class TestService:
         assert said(told.why("a")) == [
             f"{NOBODY}; `claude` is not installed here",
             "install `claude`, then check: run mam doctor",
-            "then to start a session: press s, or run "
+            "then, to start a session: press s, or run "
             "mam spawn --agent-session tmux:claude --agent claude-code",
         ]
         assert said(told.why("b")) == [
@@ -258,7 +258,7 @@ class TestService:
         assert said(told.why("e")) == [
             "nobody serves label tmux:claude with agent keyed; A_KEY, B_KEY are not set here",
             "set A_KEY, B_KEY, then check: run mam doctor",
-            "then to start a session: press s, or run "
+            "then, to start a session: press s, or run "
             "mam spawn --agent-session tmux:claude --agent keyed",
         ]
         assert said(told.why("f"))[1:] == [
@@ -307,7 +307,7 @@ class TestService:
         ]
         assert said(told.why("b"))[1:] == [
             "install `claude`, then check: run mam doctor",
-            "then, or on a host that has it, to start a session: press s, or run "
+            "then, or now on a host that has it, to start a session: press s, or run "
             "mam spawn --agent-session tmux:claude --agent claude-code",
         ]
 

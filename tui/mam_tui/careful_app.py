@@ -63,7 +63,7 @@ class CarefulApp(App[None]):
 
     def on_mount(self) -> None:
         self._home = asyncio.get_running_loop()
-        # Textual draws anew after `suspend`, and not after a process that was stopped goes on.
+        # Textual redraws after `suspend`, but not when a stopped process continues.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         if self.terminal is not None:
             self.set_interval(_TERMINAL_SEC, self.terminal.look)

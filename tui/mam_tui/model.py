@@ -48,7 +48,7 @@ class Board:
         self.order = order
         self.cursor: str | None = None
         self.reasons = BlockReasons(self._summary)
-        self.is_loaded = False  #: that a job is not here means that there is none
+        self.is_loaded = False  #: all jobs were read once
         self.version = 0  #: another number: some job is another
         self.used: set[str] = set()  #: columns that hold something for at least one job
         self._nodes: set[str] = set()
@@ -151,7 +151,7 @@ class Board:
         return Effect.MOVED if others else effect
 
     def drop(self, job_id: str) -> Effect:
-        """As `remove`, where somebody else judges the jobs that came after it."""
+        """As `remove`, for a caller that judges the jobs after it itself."""
         row = self.rows.pop(job_id, None)
         if row is None:
             return Effect.NONE

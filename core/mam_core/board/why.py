@@ -162,7 +162,7 @@ class Why(NamedTuple):
 
     @property
     def short(self) -> str:
-        """For a column, where it grows no older; what decides comes first, as in sentences."""
+        """For a column, without ages; in the order of the sentences, what decides first."""
         after = [one.short for one in self.holds if one.rule.is_upstream]
         more = f" and {len(after) - _NAMED:,} more" if len(after) > _NAMED else ""
         upstream = f"after {', '.join(after[:_NAMED])}{more}"
@@ -584,8 +584,8 @@ def _start_time(job_id: str) -> Help:
 
 
 def about_service(pair: Pair, served: Served, job_id: str) -> tuple[Help, ...]:
-    """What makes somebody serve a label, in the order in which it is done; `job_id` is a job of
-    that label and agent."""
+    """What a person can do so that a label is served, in order; `job_id` is a job of that label
+    and agent."""
     from mam_core.sessions import command_to_serve, command_to_work, names_session
 
     label, agent = pair
@@ -607,9 +607,8 @@ def about_service(pair: Pair, served: Served, job_id: str) -> tuple[Help, ...]:
     if served.missing or served.unset:
         mend = f"install `{served.missing}`" if served.missing else f"set {', '.join(served.unset)}"
         check = Help(f"{mend}, then check", "mam doctor")
-        if served.is_shared:
-            return (check, start._replace(words=f"then, or on a host that has it, {start.words}"))
-        return (check, start._replace(words=f"then {start.words}"))
+        then = "then, or now on a host that has it" if served.is_shared else "then"
+        return (check, start._replace(words=f"{then}, {start.words}"))
     return (start,)
 
 

@@ -174,7 +174,7 @@ def _let_go(process: subprocess.Popen[bytes]) -> None:
 
 
 def _said(stream: IO[bytes], until: float) -> bytes:
-    """What came so far. Its end may never come: a program that ssh left behind has it open, too."""
+    """What can be read by then. A program that ssh left behind may keep the stream open."""
     said = b""
     while (left := until - time.monotonic()) > 0 and select.select([stream], [], [], left)[0]:
         data = os.read(stream.fileno(), 65536)

@@ -13,7 +13,7 @@ from mam_core.events.event import Drop
 from mam_core.events.inbox import Dropped
 from mam_core.events.items import Notice, NoticeKind
 
-#: So many of one reason are told one by one within `_SPAN_SEC`.
+#: Messages dropped for one reason are reported singly up to this number within `_SPAN_SEC`.
 _SINGLE = 5
 _SPAN_SEC = 1.0
 #: The sums are told of each job, as long as there are not more of them.

@@ -67,7 +67,7 @@ class Notice(NamedTuple):
     text: str
     seen_at: float
     times: int = 1  #: how many of its kind it speaks of
-    reason: str = ""  #: why the one message that it speaks of was dropped
+    reason: str = ""  #: of a notice about one dropped message: why it was dropped
 
 
 Item = JobChanged | EventHeard | Notice

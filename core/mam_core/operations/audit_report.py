@@ -225,7 +225,7 @@ def totals(by_status: Mapping[Status, Count], backlog: Backlog) -> str:
 
 
 def backlog(look: Look, pending: Sequence[Summary]) -> Backlog:
-    """Which of the pending jobs are blocked; of the registry it asks what the checks asked."""
+    """Which of the pending jobs are blocked, by the look that the checks used."""
     if not pending:
         return Backlog()
     reasons, now = _reasons(look), look.registry.clock.now()
@@ -242,7 +242,7 @@ def backlog(look: Look, pending: Sequence[Summary]) -> Backlog:
 
 
 def _reasons(look: Look) -> BlockReasons:
-    """Without those who serve a label where the sessions cannot be read; a finding says that."""
+    """Where the sessions cannot be read, without who serves a label; a finding reports that."""
     try:
         return look.reasons
     except (MamError, OSError):

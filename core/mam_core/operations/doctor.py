@@ -50,7 +50,7 @@ def examine(
 ) -> list[Answer]:
     """All checks, in order. Takes a second longer where something seems to be wrong.
 
-    `first` is the first of the two looks, where the caller has more to ask of it.
+    `first` is a look that the caller goes on using; it serves as the first of the two.
     """
     asked = [check for check in checks if ground.has_registry or not check.is_about_registry]
     first = first or Look(ground)
@@ -93,8 +93,7 @@ def _well(check: Check) -> Finding:
 def mend(ground: Ground, check: Check, finding: Finding, choice: int = 0) -> Mended:
     """Do one fix of a finding, if it is still there; `choice` counts what is offered instead.
 
-    Raises `NotAllowed` inside of an attempt, and nothing that an operation raises: why that failed
-    is the answer.
+    Raises `NotAllowed` inside an attempt. Any other error of the fix is in the answer.
     """
     ground.registry.check_allowed(Right.DOCTOR)
     now = next((one for one in _ask(check, Look(ground)) if one.name == finding.name), None)

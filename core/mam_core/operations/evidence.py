@@ -73,7 +73,7 @@ class Services:
         self._hosts = hosts
         self._folder = SessionFolder(registry_path)
         self._announcements: Announcements | None = None
-        #: Agents that are unknown here or not installed, which costs a look for each.
+        #: Whether to find out which agents are unknown or not installed here: a look for each.
         self.names_programs = True
         self._scanned: tuple[float, list[tuple[str, _Server]]] | None = None
 

@@ -122,7 +122,7 @@ def migrate(
 ) -> Migration:
     """Move everything from one registry folder to another, and prove that it arrived.
 
-    An agent inside an attempt needs a grant of `config` for the registry that it works for.
+    Inside an attempt, an agent needs a grant in `config` if either end is its own registry.
     """
     result = Migration(os.path.abspath(source), os.path.abspath(target), dry_run)
     _check_apart(result)

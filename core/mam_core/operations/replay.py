@@ -151,8 +151,8 @@ def replay(registry: Registry, at: float) -> Replay:
 
 
 def _holds(jobs: Iterable[Then], at: float) -> dict[str, tuple[Hold, ...]]:
-    """By the rules of now, and as far as the log has it: other jobs and start times. Which pauses
-    were in force and who served a label stands in no log."""
+    """By today's rules, from other jobs and start times. The log does not record which pauses were
+    in force or who served a label."""
     by_id = {job.job_id: job for job in jobs}
     known: dict[str, Summary] = {}
 

@@ -67,7 +67,8 @@ class Stand(NamedTuple):
 
     @property
     def is_bound(self) -> bool:
-        """To other jobs or to a start time: of what holds jobs back, the log has no more."""
+        """Whether it waits for other jobs or a start time; the log records nothing else that can
+        block a job."""
         return bool(self.contract.parents) or self.contract.not_before is not None
 
     @property

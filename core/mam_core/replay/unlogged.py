@@ -40,7 +40,7 @@ def fold_of(job: Summary) -> Fold:
 
 
 def _start_time(job: Summary) -> str | None:
-    """As its record has it; one that nobody can read stays one."""
+    """As in its record; an unreadable one stays unreadable."""
     if job.not_before is None:
         return None
     return stamp(job.not_before) if isfinite(job.not_before) else "unreadable"

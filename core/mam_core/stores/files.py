@@ -193,7 +193,8 @@ class FilesStore:
     def removal(self) -> str:
         is_there = self._has_records() or os.path.lexists(os.path.join(self.path, ARCHIVE))
         if not is_there and os.path.lexists(os.path.join(self.path, LOCK_NAME)):
-            registry_marks.made_anew(self.path)  # by a worker that lived while all was removed
+            # A worker that was still running has created the lock again.
+            registry_marks.made_anew(self.path)
         return registry_marks.removal(self.path, is_there=is_there)
 
     def forget_removal(self) -> None:

@@ -23,7 +23,7 @@ _CHANNEL = "'mam_bell_' || current_schema()"
 _FIRST, _LAST = 7168365, 7168365 + 999  # "mam"
 _PLACE = "hashtext(current_schema() || ' relay')"
 _RING = f"SELECT pg_notify({_CHANNEL}, '')"
-#: The holder, and how long it has been silent. Of another login we may not see the host.
+#: The holder, and how long it has been silent. The host of another login is hidden from us.
 _HOLDER = rf"""SELECT pid, classid::bigint, usename, client_addr::text, state_change IS NULL,
         regexp_replace(application_name, ' beat [0-9.]+$', ''),
         extract(epoch FROM clock_timestamp())::float8
@@ -93,7 +93,7 @@ class PostgresBell:
             ear.close()
 
     def _holds(self, ear: Connection) -> bool:
-        """Take the lock, if nobody who gives a sign of life has it, and listen."""
+        """Take the lock, unless a relay that still beats has it, and listen."""
         try:
             _show_beat(ear)
             if not _is_given(ear):
@@ -149,14 +149,14 @@ def _holder(connection: Connection) -> _Holder | None:
 
 
 def _show_beat(ear: Connection) -> int:
-    """The pid of our backend."""
+    """Write the beat; returns the pid of our backend."""
     row = ear.execute(_BEAT.encode()).fetchone()
     assert row is not None
     return int(row[0])
 
 
 def _is_given(ear: Connection) -> bool:
-    """Two that come at once try the same lock, and one gets it."""
+    """Whether we have the lock now. Two relays that start at once try the same one."""
     holder = _holder(ear)
     if holder is not None and not holder.sign.is_silent:
         return False

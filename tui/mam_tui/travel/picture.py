@@ -37,8 +37,8 @@ class Picture:
         self.sessions = SessionList(session_key, sessions.order)
         self.sessions.cursor = sessions.cursor
         self._rows: dict[str, RowThen] = {}  #: the board's own
-        self._doubtful: set[str] = set()  #: jobs that may be held back otherwise than before
-        self._waiting: set[str] = set()  #: jobs with a start time, which may have passed
+        self._doubtful: set[str] = set()  #: jobs to judge again: are they blocked now?
+        self._waiting: set[str] = set()  #: pending jobs with a start time, which may have passed
         self.board.reasons = BlockReasons(self._summary)
         self.board.tick(at)
         everything = self._cursor.all_places()
@@ -82,8 +82,8 @@ class Picture:
         return None if row is None else row.summary
 
     def _judge(self) -> dict[str, str]:
-        """Whether jobs are held back now whose reasons may be others, also because of the time;
-        the answer has those that look different for it, with the words that they had."""
+        """Judge again whether the jobs in doubt are blocked, and those with a start time. Returns
+        the ones that may look different, with their words from before."""
         rows, doubtful, before = self._rows, self._doubtful, dict[str, str]()
         self._doubtful = set()
         for job_id in doubtful | self._waiting:
@@ -93,7 +93,7 @@ class Picture:
                 if job_id in doubtful or row.held is not was_held:
                     before[job_id] = word
         for _ in self.board.reasons.due(inf):
-            pass  # time goes both ways here, so that no moment is noted
+            pass  # time goes both ways here: alarms are of no use
         return before
 
     def _put(self, place: Place) -> RowThen | None:

@@ -2,7 +2,7 @@
 
 So a row keeps where its job stood, which is a number and a reference, and makes of it what a
 live row has when somebody looks: a line that is drawn, a filter that asks for words. The state
-of a job that has ended costs nothing, nor of one that waits for nothing of its own.
+of a job that has ended, or that waits for no job and no start time, costs nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RowThen(Row):
         self._state = ""
 
     def judge(self, at: float) -> None:
-        """Whether it was held back at that moment, by what the log knows of."""
+        """Note whether it was blocked at that moment, as far as the log knows."""
         assert self.reasons is not None
         summary = self.summary if self.stand.may_be_held else None
         self.held = summary is not None and self.reasons.is_held(summary, at)

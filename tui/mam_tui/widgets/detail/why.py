@@ -54,7 +54,7 @@ class WhyTab(Tab):
         return ask
 
     def question_then(self, then: Then, at: float) -> Question:
-        """The same rules as now, by what the history knows; nothing helps in the past."""
+        """By today's rules and what the history records; the past offers no help."""
         job_id, bullet = self.job_id, self.setting.glyph("·", "-")
         sentences = [f"shown as {then.shown(at).sentence(at)}"]
         if then.status is Status.PENDING:
