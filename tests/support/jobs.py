@@ -93,6 +93,7 @@ def a_full_job(job_id: str = "abc12345") -> Job:
         detail="its host went away",
         cancel_requested_at="2026-06-19T09:30:59Z",
         cancel_requested_by="ann",
+        left_behind="left 1 changed file",
         messages=(
             Message(3, MessageKind.ANSWER, "y", "ann", "2026-06-19T09:30:40.000Z", 2, to="q-1"),
         ),
