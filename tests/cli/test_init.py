@@ -47,11 +47,30 @@ class TestWithoutQuestions:
         answer = mam.ok("init", "--yes")
         assert answer.lines == [str(mam.folder / "mam.toml")]
         assert settings(mam.folder) == {
-            "defaults": {"agent": "codex", "agent_session": "tmux:codex"}
+            "defaults": {
+                "agent": "codex",
+                "agent_session": "tmux:codex",
+                "idle_timeout_sec": 900,
+            }
         }
         assert (
             "Agents that were found here: codex, gemini." in (mam.folder / "mam.toml").read_text()
         )
+
+    def test_jobs_of_a_coding_agent_may_be_silent_for_longer(
+        self, mam: Mam, programs: Path
+    ) -> None:
+        """Decision 32: 900 s, unless the job says otherwise; a shell's job keeps 120 s."""
+        installed(programs, "codex")
+
+        def silence(*words: str) -> float:
+            job_id = mam.ok("register", "--prompt", "x", *words).lines[0]
+            return float(mam.record(job_id)["idle_timeout_sec"])
+
+        mam.ok("init", "--yes", "--force", "--agent", "shell")
+        assert silence() == 120
+        mam.ok("init", "--yes", "--force")
+        assert (silence(), silence("--idle-timeout", "60")) == (900, 60)
 
     def test_the_next_two_commands_are_named(self, mam: Mam, programs: Path) -> None:
         installed(programs, "claude")
@@ -78,6 +97,7 @@ class TestWithoutQuestions:
                 "agent": "aider",
                 "agent_session": "tmux:pair",
                 "timeout_sec": 1200,
+                "idle_timeout_sec": 900,
                 "group": "agents",
             },
             "groups": {"agents": {"slots": 3}},
@@ -190,7 +210,12 @@ class TestOnATerminal:
         person.answer("how many jobs may run at once? [no limit]", "4")
         assert person.code() == 0
         assert settings(folder) == {
-            "defaults": {"agent": "claude-code", "agent_session": "tmux:night", "group": "agents"},
+            "defaults": {
+                "agent": "claude-code",
+                "agent_session": "tmux:night",
+                "idle_timeout_sec": 900,
+                "group": "agents",
+            },
             "groups": {"agents": {"slots": 4}},
         }
 

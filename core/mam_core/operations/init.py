@@ -27,6 +27,9 @@ from mam_core.rights import Right
 #: Stands beside the settings, for editors.
 SCHEMA_NAME = "mam.schema.json"
 _GROUP = "agents"
+#: Written down for a coding agent, which may say nothing while it thinks or runs a test suite; a
+#: job that names a figure of its own keeps that.
+_CODING_IDLE_SEC = 900
 _KEPT = ".bak"
 _MODE = 0o644  # less the umask: it is a file of the project, and holds no secret
 
@@ -128,6 +131,8 @@ def _chosen(wish: Wish) -> dict[KeyPath, Any]:
         ("store", "url"): wish.store,
         ("store", "registry_dir"): wish.registry_dir,
     }
+    if wish.agent not in (None, "shell"):
+        chosen["defaults", "idle_timeout_sec"] = _CODING_IDLE_SEC
     if wish.slots is not None:
         chosen["defaults", "group"] = _GROUP
         chosen["groups", _GROUP, "slots"] = wish.slots
