@@ -8,6 +8,7 @@ an attempt carries its number, and an old one is refused and audited.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from mam_core import changes, claims
 from mam_core.audit import AuditEvent
 from mam_core.clock import stamp
 from mam_core.errors import (
+    MamError,
     RegistryMissing,
     TransitionRefused,
 )
@@ -360,6 +362,13 @@ class Registry(Ledger):
             return job
         with self.changing(job_id) as (_, job):
             return job
+
+    def notice_all(self, job_ids: Iterable[str]) -> None:
+        """The same for those who only show jobs: what cannot be written down now is left to the
+        next one."""
+        for job_id in job_ids:
+            with suppress(MamError):
+                self.notice(job_id)
 
     # -- asking ----------------------------------------------------------------------------
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mam_core.errors import StoreError
 from mam_core.wiring import open_registry
 from mam_core.work.sweep import Sweep
 from tests.cli.conftest import Mam
+from tests.support.rows import each_row
 
 WORDS = "edited outside"
 
@@ -69,6 +72,34 @@ def test_history_says_so_once_somebody_notices(mam: Mam, running: str) -> None:
     mam("verify", running)
     assert moves(mam, running) == told
     assert mam.record(running)["reason"] == WORDS
+
+
+@each_row("words", [["why"], ["logs"], ["logs", "--json"], ["report", "-o", "page.md", "--job"]])
+def test_whoever_shows_the_job_notices(mam: Mam, words: list[str]) -> None:
+    """Also of one that never ran, which no worker and no sweep looks at."""
+    job_id = mam.register("x")
+    edit(mam, job_id, status="completed")
+    with suppress(FileNotFoundError):
+        (mam.folder / "page.md").unlink()
+    shown = mam.ok(*words, job_id).out
+    if words[0] == "logs":
+        assert WORDS in shown
+    history = mam.registry.parent / "delegate_job_logs" / job_id / "events.ndjson"
+    told = [json.loads(line) for line in history.read_text().splitlines()]
+    assert [line.get("cause") for line in told] == [None, WORDS]
+
+
+def test_one_whose_history_cannot_be_written_is_shown_all_the_same(
+    mam: Mam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = mam.register("x")
+    edit(mam, job_id, status="completed")
+
+    def refused(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr("mam_core.registry.Registry.notice", refused)
+    assert f"completed ({WORDS})" in mam.ok("why", job_id).out
 
 
 def test_a_sweep_notices_what_no_longer_runs(mam: Mam, running: str) -> None:

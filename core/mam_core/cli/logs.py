@@ -35,6 +35,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError("--list shows all jobs: it takes neither a job nor --tail")
         return _list(args, context)
     job_id = one_job(args)
+    context.registry.notice_all([job_id])
     if args.json:
         put_stored_json(stored_history(context.registry, job_id, args.tail))
         return 0

@@ -34,6 +34,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if job_ids and args.since is not None:
         raise UsageError("name jobs or a time (--since), not both")
     registry, since = context.registry, args.since or DAY_SEC
+    registry.notice_all(job_ids)
     services = services_of(registry, context.registry_path, context.settings)
     say(report(registry, args.output, job_ids, since, services=services))
     return 0

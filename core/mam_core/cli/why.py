@@ -33,9 +33,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
         return open_tmux(path, settings).panes()
 
+    job_id = one_job(args)
+    registry.notice_all([job_id])
     with closing(Elsewhere(path, settings)) as others:
         explanation = explained(
-            *(registry, others, one_job(args), path),
+            *(registry, others, job_id, path),
             panes=panes,
             with_history=args.history,
             services=services_of(registry, path, settings),

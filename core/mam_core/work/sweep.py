@@ -133,9 +133,8 @@ class Sweep:
     def _notice_edits(self, jobs: Sequence[Job]) -> None:
         """Of jobs that run, and of those that ended since the last pass."""
         running = {job.job_id for job in jobs}
-        for job_id in (self._ran - running) | {job.job_id for job in jobs if job.is_edited}:
-            with suppress(MamError):
-                self._registry.notice(job_id)
+        edited = {job.job_id for job in jobs if job.is_edited}
+        self._registry.notice_all((self._ran - running) | edited)
         self._ran = running
 
     # -- looking ---------------------------------------------------------------------------
