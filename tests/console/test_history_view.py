@@ -109,6 +109,21 @@ async def test_a_job_whose_record_is_gone_is_there_and_can_be_opened(
         await console.until_told("its record is gone")
 
 
+async def test_a_pending_job_stands_there_as_on_the_board(
+    registry: Registry, clock: FakeClock, tmp_path: Path
+) -> None:
+    first = ended(registry, clock, "count the birds", Status.ERROR)
+    held = add(registry, "tell about the birds", after=[first])
+    free = add(registry, "count the trees")
+    async with opened(str(tmp_path / "jobs"), (180, 24)) as console:
+        await looked_at(console)
+        await console.until(lambda: "⊘ blocked" in line_with(console, held), "it is blocked")
+        assert "queued" in line_with(console, free)
+        assert "1 blocked" in console.top()
+        registry.set_status(first, Status.COMPLETED)
+        await console.until(lambda: "queued" in line_with(console, held), "nothing holds it")
+
+
 async def test_what_is_typed_is_searched_for_and_the_newest_question_wins(
     registry: Registry, clock: FakeClock, tmp_path: Path
 ) -> None:

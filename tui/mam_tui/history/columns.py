@@ -6,7 +6,7 @@ harmless.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from mam_core.operations.history import Act, Entry, Historic
@@ -22,12 +22,17 @@ ActRow = Act | None
 _MOST_CHARS = 400
 
 
-def face_of_job(row: JobRow) -> Face:
-    """How it ended, or where its log left it."""
+def is_pending(row: JobRow) -> bool:
+    return row is not None and row.entry.status == Status.PENDING
+
+
+def face_of_job(row: JobRow, blocked: Collection[str] = ()) -> Face:
+    """How it ended, or where its log left it. Whether a pending job is `blocked` is in no log."""
     if row is None:
         return face_of("reading")
-    status = row.entry.status
-    return face_of("queued" if status == Status.PENDING else status or "unknown")
+    if is_pending(row):
+        return face_of("blocked" if row.entry.job_id in blocked else "queued")
+    return face_of(row.entry.status or "unknown")
 
 
 def _text(of: Callable[[Entry], Any]) -> Callable[[JobRow, Look], str]:
@@ -50,8 +55,8 @@ def _moment(at: float | None, look: Look) -> str:
     return told[5:16] if told[:4] == now[:4] else told[:10]
 
 
-def _state(row: JobRow, look: Look) -> str:
-    face = face_of_job(row)
+def _state(row: JobRow, look: Look, blocked: Collection[str]) -> str:
+    face = face_of_job(row, blocked)
     return f"{face.ascii if look.ascii else face.glyph} {one_line(face.word[:40])}"
 
 
@@ -80,7 +85,6 @@ def _key(row: Any) -> Any:
 
 
 _JOBS: tuple[Column[JobRow], ...] = (
-    Column("state", "STATE", 12, 100, _state, _key),
     Column("record", "RECORD", 9, 98, _record, _key),
     Column("id", "JOB", 14, 90, _text(lambda e: e.job_id), _key),
     Column("changed", "NEWEST", 11, 80, _at(lambda e: e.changed_at), _key),
@@ -107,12 +111,19 @@ _JOBS: tuple[Column[JobRow], ...] = (
     Column("prompt", "PROMPT", 0, 99, _text(lambda e: e.head), _key),
 )
 _SELDOM = ("record", "group", "tokens", "cost", "why")
-JOB_COLUMNS = Columns(
-    {column.name: column for column in _JOBS},
-    last="prompt",
-    least_of_the_last=24,
-    seldom_used=_SELDOM,
-)
+
+
+def job_columns(blocked: Callable[[], Collection[str]]) -> Columns[JobRow]:
+    """`blocked`: the ids of jobs that something keeps from being claimed now."""
+    state = Column[JobRow](
+        "state", "STATE", 12, 100, lambda row, look: _state(row, look, blocked()), _key
+    )
+    return Columns(
+        {column.name: column for column in (state, *_JOBS)},
+        last="prompt",
+        least_of_the_last=24,
+        seldom_used=_SELDOM,
+    )
 
 
 def used_by(row: Historic) -> set[str]:

@@ -199,6 +199,7 @@ class HistoryScreen(OnAJob):
         sight = self._seen.get(self.part)
         total, fitting = (sight.total, sight.fitting) if sight is not None else (0, 0)
         marks = len(self.jobs.marks) if self.part is Part.JOBS else 0
+        self.jobs.block(self._is_blocked)
         self.query_one(StatusBar).standing = self.console.standing()._replace(
             view=f"history {total:,} {self.part if total != 1 else self.part[:-1]}",
             filter=self.text,
@@ -211,6 +212,11 @@ class HistoryScreen(OnAJob):
         if not fitting:
             self.query_one(".empty", Static).update(why_empty(self.part, sight, self._progress))
         self.query_one(KeyBar).show(self.keys())
+
+    def _is_blocked(self, job_id: str) -> bool:
+        """As the board has it."""
+        row = self.desk.live.rows.get(job_id)
+        return row is not None and row.word == "blocked"
 
     def keys(self) -> list[tuple[str, str]]:
         actions = [ACTIONS[name] for name in _IN_THE_BAR if self.lacks(name) is None]

@@ -16,10 +16,11 @@ from mam_core.operations.history import Act, Historic
 from mam_core.safe_text import cell_width, one_line
 from mam_tui.history.columns import (
     ACT_COLUMNS,
-    JOB_COLUMNS,
     ActRow,
     JobRow,
     face_of_job,
+    is_pending,
+    job_columns,
     used_by,
 )
 from mam_tui.history.reading import WINDOW
@@ -174,7 +175,9 @@ class JobsTable(PagedTable[Historic]):
     def __init__(
         self, went: Callable[[], object], *, ascii_only: bool, clock: Callable[[], float]
     ) -> None:
-        super().__init__(JOB_COLUMNS, "changed", went, ascii_only=ascii_only, clock=clock)
+        columns = job_columns(lambda: self._blocked)
+        super().__init__(columns, "changed", went, ascii_only=ascii_only, clock=clock)
+        self._blocked: frozenset[str] = frozenset()
         self.marks: dict[str, Historic] = {}  #: in the order in which they were marked
 
     def name_of(self, row: JobRow) -> str:
@@ -184,13 +187,21 @@ class JobsTable(PagedTable[Historic]):
         return row.entry.job_id
 
     def style_of(self, row: JobRow) -> str:
-        return face_of_job(row).style
+        return face_of_job(row, self._blocked).style
 
     def is_marked(self, row: JobRow) -> bool:
         return row is not None and row.entry.job_id in self.marks
 
     def uses(self, row: Historic) -> Collection[str]:
         return used_by(row)
+
+    def block(self, is_blocked: Callable[[str], bool]) -> None:
+        """Asked for each pending job that was read."""
+        pending = (row.entry.job_id for row in self._known if is_pending(row))
+        blocked = frozenset(filter(is_blocked, pending))
+        if blocked != self._blocked:
+            self._blocked = blocked
+            self.refresh()
 
     def mark(self) -> None:
         """The one under the cursor, or no longer; the cursor goes on."""
