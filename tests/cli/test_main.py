@@ -41,6 +41,7 @@ class TestHelp:
             for verb in ISSUE_VERBS:
                 assert re.search(rf"^  {verb} +\S", answer.out, re.MULTILINE)
             assert max(map(len, answer.lines)) <= 100
+            assert "else .mam/jobs here or above)" in answer.out
 
     @each_row("verb", ISSUE_VERBS)
     def test_of_a_verb_names_its_options_and_those_of_all(self, mam: Mam, verb: str) -> None:

@@ -153,6 +153,8 @@ class TestBelowARegistry:
         call = "import registry; print(registry.pick_pending('tmux:claude'))"
         picked = run("-c", f"import sys; sys.path.append({str(SCRIPTS)!r}); {call}", cwd=below)
         assert picked.stdout == f"{job_id}\n"
+        told = run(SCRIPTS / "registry.py", "--help", cwd=below).stdout
+        assert "else .mam/jobs here)" in told
 
     def test_a_subscriber_does_not_see_the_jobs_above(self, below: Path) -> None:
         """It follows all live jobs to their ends: there are none here."""

@@ -253,6 +253,7 @@ def _without_verb(argv: Sequence[str]) -> int:
 
 def _help() -> str:
     wide = max(map(len, VERBS))
+    above = " or above" if program() == "mam" else ""  # see `Context.place`
     verbs = "\n".join(f"  {name:<{wide}}  {words}" for name, (_, words) in VERBS.items())
     return f"""\
 usage: {program()} [--view NAME] [--filter TEXT] [--read-only] [--no-mouse]   opens the console
@@ -266,7 +267,7 @@ and run them, and every step is in the audit log.
 {verbs}
 
 options, before or after the verb:
-  --registry-dir DIR  the folder of the records (default: $MAM_REGISTRY_DIR, else .mam/jobs here)
+  --registry-dir DIR  the records (default: $MAM_REGISTRY_DIR, else .mam/jobs here{above})
   --store URL         files, sqlite:PATH or postgresql://… (default: $MAM_STORE, else files)
   --config FILE       the settings (default: $MAM_CONFIG, else mam.toml here or above)
   --allow-network-fs  use a registry on a network file system, at your own risk
