@@ -181,6 +181,11 @@ def test_a_database_file_that_is_gone(mam: Mam, tmp_path: Path) -> None:
     assert ANEW in mam.ok(*store, "list").err
     mam.ok(*store, "init", "--again")
     assert mam.ok(*store, "list").err == ""
+    for file in tmp_path.glob("jobs.sqlite*"):
+        file.unlink()
+    assert GONE in mam.ok(*store, "list").err
+    mam.ok(*store, "init", "--again")
+    assert mam.ok(*store, "list").err == ""
 
 
 def test_the_mark_is_the_persons_alone(mam: Mam) -> None:

@@ -195,6 +195,8 @@ class SqlStore:
     def forget_removal(self) -> None:
         if self.database.file is not None:
             registry_marks.forget(self.database.file)
+            if any(self.find(Query())):
+                registry_marks.remember(self.database.file)  # those of now, as in a folder
 
     def _make_folder(self) -> None:
         """What belongs to this host has a place before anybody needs it."""
