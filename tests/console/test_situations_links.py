@@ -325,3 +325,22 @@ async def test_a_registry_that_was_removed_before_is_said(path: str) -> None:
     async with opened(path) as seen:
         words = "a new one was started in its place"
         await seen.until(lambda: words in seen.app.complaints.words, "it is still said")
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+async def test_a_registry_that_is_removed_meanwhile_is_said(path: str, is_whole: bool) -> None:
+    """As whole as it was, or with the lock of somebody who was at work in it."""
+    with open_registry(path) as registry:
+        lost = add(registry)
+    async with opened(path) as seen:
+        await seen.until(lambda: lost in seen.desk.board.rows, "it is there")
+        if is_whole:
+            shutil.rmtree(path)
+            await seen.until_seen("REGISTRY LOST")
+            with open_registry(path) as registry:
+                add(registry)
+        else:
+            os.unlink(os.path.join(path, f"{lost}.json"))
+        words = "a new one was started in its place"
+        await seen.until(lambda: words in seen.app.complaints.words, "it is said")
+        assert lost not in seen.desk.board.rows

@@ -187,9 +187,9 @@ class Console(CarefulApp):
         self.link.look(self.bridge.state)
         self.board.take(folded)
         if folded.loaded is not None:
-            if folded.loaded.removal:
-                self.complain(folded.loaded.removal)
             garbage.set_aside()
+        if folded.removal:
+            self.complain(folded.removal)
         if (view := self.views.seen) is not None:
             view.take(folded)
         self.noticing.changed()

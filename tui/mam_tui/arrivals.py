@@ -13,7 +13,12 @@ class Loaded(NamedTuple):
     """Every job that there was when we began to listen."""
 
     jobs: Listing
-    removal: str = ""  #: what a person must know about a registry that was here before
+
+
+class Removal(NamedTuple):
+    """What a person must know about a registry that was here before."""
+
+    text: str
 
 
 class Trouble(NamedTuple):
@@ -23,4 +28,4 @@ class Trouble(NamedTuple):
     is_blind: bool = True  #: the registry cannot be listened to; else only a duty is not done
 
 
-Arrival = Item | Loaded | Trouble | States
+Arrival = Item | Loaded | Removal | Trouble | States

@@ -12,11 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from math import inf
 from typing import TYPE_CHECKING
 
 from mam_core.config import Config
 from mam_core.errors import MamError
-from mam_core.events.feed import EventHeard, Feed, FeedState, Item, JobChanged
+from mam_core.events.feed import EventHeard, Feed, FeedState, Item, JobChanged, Notice, NoticeKind
 from mam_core.operations.listing import Listing, listing, query
 from mam_core.operations.on_duty import on_duty
 from mam_core.operations.panes import Panes
@@ -24,7 +25,7 @@ from mam_core.pace import PARTING_SEC, paced_retry
 from mam_core.records import Job
 from mam_core.summaries import Summary
 from mam_core.wiring import open_feed, open_registry
-from mam_tui.arrivals import Arrival, Loaded, Trouble
+from mam_tui.arrivals import Arrival, Loaded, Removal, Trouble
 from mam_tui.folding import Folded, Pile
 from mam_tui.state_watch import StateWatch
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from mam_core.registry import Registry
 
 _TAKE_SEC = 0.5
+#: A registry that is made anew, or brought back from a backup, is not whole at once.
+_SETTLED_SEC = 1.0
 _AGAIN_SEC = 2.0
 #: How long the duties may take to end before the process is stopped all the same.
 _LET_GO_SEC = 3.0
@@ -224,13 +227,26 @@ class Bridge:
             # As of the feed's beginning: whatever changes from then on is told on top of this.
             opening = feed.take_opening()
             jobs = Listing(*opening) if opening is not None else listing(registry, query())
-            self._put(Loaded(jobs, registry.store.removal()))
+            self._put(Loaded(jobs))
+            removal = self._tell_removal(registry, "")
             self._watch.heard(jobs.jobs)
             self._begin_the_rest()
+            look_at = inf
             while not self._stop.is_set():
                 if items := feed.take(_TAKE_SEC):
                     self._put(*items)
                     self._notice(items)
+                    if any(map(_may_tell_of_removal, items)):
+                        look_at = time.monotonic() + _SETTLED_SEC
+                if time.monotonic() >= look_at:
+                    look_at, removal = inf, self._tell_removal(registry, removal)
+
+    def _tell_removal(self, registry: Registry, said: str) -> str:
+        """Once; the answer is what is to be said of it now, for the next time."""
+        removal = registry.store.removal()
+        if removal and removal != said:
+            self._put(Removal(removal))
+        return removal
 
     def _notice(self, items: list[Item]) -> None:
         """Whatever may change what an agent is seen to do."""
@@ -241,3 +257,10 @@ class Bridge:
 
     def _forget_feed(self) -> None:
         self._feed = None
+
+
+def _may_tell_of_removal(item: Item) -> bool:
+    """A folder is there again, which may be another one; or a record is gone."""
+    if isinstance(item, Notice):
+        return item.kind is NoticeKind.DIRECTORY_BACK
+    return isinstance(item, JobChanged) and item.job is None

@@ -16,7 +16,7 @@ from mam_core.board.why import Evidence
 from mam_core.events.feed import EventHeard, JobChanged, Notice
 from mam_core.records import Job
 from mam_core.summaries import Summary, Unreadable, used_of
-from mam_tui.arrivals import Arrival, Loaded, Trouble
+from mam_tui.arrivals import Arrival, Loaded, Removal, Trouble
 from mam_tui.moments import seconds
 from mam_tui.state_watch import States
 
@@ -39,6 +39,7 @@ class Folded(NamedTuple):
     evidence: Evidence | None = None  #: why pending jobs do not run, if that is another now
     missed: frozenset[str] = frozenset()  #: jobs of which not all events are in `heard`
     shown: Mapping[str, Shown] = MappingProxyType({})  #: what is in `news` of states, whole
+    removal: str = ""  #: what a person must know about a registry that was here before
 
 
 class Pile:
@@ -52,6 +53,7 @@ class Pile:
 
     def _clear(self) -> None:
         self._loaded: Loaded | None = None
+        self._removal = ""
         self._records: dict[str, Summary | Unreadable | None] = {}
         self._news: dict[str, dict[str, Any]] = {}
         self._heard: deque[tuple[int, EventHeard]] = deque()
@@ -76,6 +78,8 @@ class Pile:
             elif isinstance(one, Loaded):
                 self._loaded = one
                 self._records = {}
+            elif isinstance(one, Removal):
+                self._removal = one.text
             else:
                 kind = one.kind.value if isinstance(one, Notice) else f"trouble {one.is_blind}"
                 self._notices.pop(kind, None)
@@ -92,6 +96,7 @@ class Pile:
             self._evidence,
             frozenset(self._missed),
             self._shown,
+            self._removal,
         )
         self._notices = {}
         self._clear()
