@@ -114,13 +114,22 @@ def names_session(label: str) -> bool:
 def command_to_serve(label: str, agent: str) -> str:
     """What a person types so that the jobs of a label are taken."""
     if names_session(label):
-        return shlex.join(["mam", "spawn", "--agent-session", label, "--agent", agent])
+        return shlex.join(
+            ["mam", "spawn", *option("--agent-session", label), *option("--agent", agent)]
+        )
     return command_to_work(label, agent)
 
 
 def command_to_work(label: str, agent: str) -> str:
     """The same by a worker in the shell that it is typed in."""
-    return shlex.join(["mam", "work", "--agent-session", label, "--agents", agent])
+    return shlex.join(
+        ["mam", "work", *option("--agent-session", label), *option("--agents", agent)]
+    )
+
+
+def option(name: str, value: str) -> list[str]:
+    """The words of a command line for it; a value that begins with a dash would be an option."""
+    return [f"{name}={value}"] if value.startswith("-") else [name, value]
 
 
 def check_name(name: str) -> str:

@@ -174,16 +174,17 @@ class TestWhy:
 
     def test_names_only_commands_that_mam_takes(self, mam: Mam) -> None:
         """Whatever holds the job; the last word of some stands for what a person chooses."""
-        (mam.folder / "mam.toml").write_text("[groups.night]\nslots = 0\n")
+        (mam.folder / "mam.toml").write_text("[groups]\nnight.slots = 0\n-day.slots = 0\n")
         failed = mam.register("first")
         held = [
             mam.register("mistyped", "--agent", "shel"),
             mam.register("other label", "--agent-session", "w"),
             mam.register("held", "--after", failed, "--after", mam.register(), "--group", "night"),
             mam.register("not served"),
+            mam.register("dashed", "--agent-session=-w", "--agent=-shell", "--group=-day"),
         ]
         mam.ok("status", failed, "--set", "error")
-        for gate in (["--all"], ["--agent", "shell"], ["--group", "night"]):
+        for gate in (["--all"], ["--agent", "shell"], ["--agent=-shell"], ["--group", "night"]):
             mam.ok("pause", *gate)
         named = _helps(mam, held)
         with a_session(mam, agent="codex"):

@@ -430,7 +430,8 @@ class BlockReasons:
             short = f"not before {_local(job.not_before, now)}"
             return Hold(one.rule, words, short, until=job.not_before)
         help = None
-        if one.rule is Rule.GROUP_FULL:
+        # A name that begins with a dash cannot be given to `mam group`.
+        if one.rule is Rule.GROUP_FULL and not one.name.startswith("-"):
             command = f"{shlex.join(['mam', 'group', one.name])} --slots N"
             help = Help("to run more of them at once", command)
         return Hold(one.rule, words, words, one.name, help=help)
@@ -574,7 +575,9 @@ def _decides(hold: Hold) -> tuple[int, float]:
 
 
 def _about_pause(gate: Gate) -> Help:
-    which = [f"--{gate.kind}", gate.name] if gate.name else [f"--{gate.kind}"]
+    from mam_core.sessions import option
+
+    which = option(f"--{gate.kind}", gate.name) if gate.name else [f"--{gate.kind}"]
     return Help("to resume", shlex.join(["mam", "resume", *which]))
 
 
@@ -586,7 +589,7 @@ def _start_time(job_id: str) -> Help:
 def about_service(pair: Pair, served: Served, job_id: str) -> tuple[Help, ...]:
     """What a person can do so that a label is served, in order; `job_id` is a job of that label
     and agent."""
-    from mam_core.sessions import command_to_serve, command_to_work, names_session
+    from mam_core.sessions import command_to_serve, command_to_work, names_session, option
 
     label, agent = pair
     if served.drained:
@@ -598,7 +601,7 @@ def about_service(pair: Pair, served: Served, job_id: str) -> tuple[Help, ...]:
     else:
         start = Help("to start a session", command_to_serve(label, agent), "spawn", "s")
     if served.is_unknown:
-        edit = shlex.join(["mam", "edit", job_id, "--agent", served.near or "NAME"])
+        edit = shlex.join(["mam", "edit", job_id, *option("--agent", served.near or "NAME")])
         change = Help("to change its agent", edit, "edit", "E", job_id)
         if served.is_shared:
             there = f"{start.words} on a host that has agent {agent}"
