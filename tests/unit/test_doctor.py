@@ -122,6 +122,25 @@ def test_a_worker_is_known_by_its_command_line(line: str, label: str | None) -> 
     assert (options or {}).get("--agent-session") == label
 
 
+def test_the_registry_that_a_worker_names_before_its_verb_is_known() -> None:
+    options = options_of_worker(
+        ["mam", "--registry-dir", "there", "--config=f", "work", "--label", "a"]
+    )
+    assert options is not None
+    assert (options["--registry-dir"], options["--config"]) == ("there", "f")
+
+
+@pytest.mark.parametrize("settings", ['registry_dir = "state/jobs"', 'registry_dir = "state', ""])
+def test_the_registry_of_a_worker_is_the_one_of_its_settings(tmp_path: Path, settings: str) -> None:
+    """If somebody has spoilt those since then, it is the usual one."""
+    place = tmp_path / ("state/jobs" if settings.endswith('jobs"') else ".mam/jobs")
+    place.mkdir(parents=True)
+    (tmp_path / "mam.toml").write_text(f"[store]\n{settings}\n")
+    with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as worker:
+        assert registry_of_worker(worker.pid, {}) == str(place)
+        worker.kill()
+
+
 def test_a_worker_whose_folder_was_removed_serves_no_registry_that_can_be_named(
     tmp_path: Path,
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from mam_core.config import load
+from mam_core.errors import MamError
 from mam_core.locations import REGISTRY_VARIABLE, nearest_place
 from mam_core.work.processes import read_fact
 
@@ -22,16 +24,22 @@ def is_mam(command: list[str]) -> bool:
 
 
 def options_of_worker(command: list[str]) -> dict[str, str] | None:
-    """What follows each word of a ``mam work``; None for any other command."""
+    """What follows each word of a ``mam work``, and each option before it; None for any other
+    command."""
     if "work" not in command:
         return None
     at = command.index("work")
     if not is_mam(command[:at]):
         return None
-    after: list[str] = []
-    for word in command[at + 1 :]:
-        after += word.split("=", 1) if word.startswith("--") else [word]
-    return dict(zip(after, [*after[1:], ""], strict=True))
+    before = {name: value for name, value in _pairs(command[:at]).items() if name[:2] == "--"}
+    return before | _pairs(command[at + 1 :])
+
+
+def _pairs(command: list[str]) -> dict[str, str]:
+    words: list[str] = []
+    for word in command:
+        words += word.split("=", 1) if word.startswith("--") else [word]
+    return dict(zip(words, [*words[1:], ""], strict=True))
 
 
 def registry_of_worker(pid: int, options: Mapping[str, str]) -> str | None:
@@ -43,13 +51,20 @@ def registry_of_worker(pid: int, options: Mapping[str, str]) -> str | None:
         return ""
     except OSError:
         return None
-    environ = {REGISTRY_VARIABLE: variables_of(pid).get(REGISTRY_VARIABLE, "")}
     try:
-        path = nearest_place(options.get("--registry-dir"), environ, cwd).path
+        named = options.get("--registry-dir") or _set_for(variables_of(pid), options, cwd)
+        path = nearest_place(named, {}, cwd).path
     except OSError:
         return None  # its folder is not in our view, as in a container, or was removed
-    # None of that need be so: its settings may name another one, which we do not read here.
     return os.path.realpath(path) if os.path.isdir(path) else None
+
+
+def _set_for(environ: Mapping[str, str], options: Mapping[str, str], cwd: str) -> str | None:
+    """What its variables and its settings, as they are now, say of the registry folder."""
+    try:
+        return load(options.get("--config"), environ=environ, cwd=cwd).registry_dir
+    except MamError:
+        return environ.get(REGISTRY_VARIABLE)
 
 
 def variables_of(pid: int) -> dict[str, str]:
