@@ -25,11 +25,14 @@ from mam_tui.folding import fold
 from mam_tui.screens.attention import AttentionScreen
 from mam_tui.screens.confirm import Confirm
 from mam_tui.screens.forms.answer_form import AnswerForm
+from mam_tui.screens.forms.job_form import JobForm
+from mam_tui.screens.forms.spawn_form import SpawnForm
+from mam_tui.screens.graph import GraphScreen
 from mam_tui.screens.job import JobScreen
 from mam_tui.state_watch import States
 from tests.console.board_story import Told, told
 from tests.console.detail_story import HOSTILE, WORKER
-from tests.console.staging import add, opened
+from tests.console.staging import Opened, add, opened
 from tests.console.story import NOW, summary
 from tests.support.clock import FakeClock
 
@@ -357,6 +360,50 @@ class TestJobsThatNobodyClaims:
                 folder.put(Session(*known))
                 with Presence.announce(folder, "c"):
                     await seen.until(lambda: not len(seen.desk.needing), "somebody serves it")
+
+    async def test_what_is_suggested_is_done_to_the_job_that_it_is_suggested_for(
+        self, tmp_path: Path, clock: FakeClock
+    ) -> None:
+        """The board's cursor is elsewhere: here, in the graph, and on the screen of the job."""
+        path = str(tmp_path / "jobs")
+        with open_registry(path) as registry:
+            registry.clock = clock
+            other = add(registry, "Stay here", agent_session="tmux:a")
+            clock.pass_time(1)
+            asked = add(registry, "Ask for another", agent="codexx", agent_session="tmux:b")
+            add(registry, "Come later", agent="codexx", agent_session="tmux:b", after=[asked])
+            clock.pass_time(61)
+            async with opened(path, (140, 40), clock=clock.now) as seen:
+                await seen.until(lambda: len(seen.desk.needing) == 2, "both need a person")
+                seen.app.board.table.go_to_job(other)
+                await seen.press("4", "down")
+                view = await seen.until_on(AttentionScreen)
+                await seen.until(lambda: view.table.need.job_id == asked, "it is the second")
+                await seen.until_seen(f"press E on {asked}")
+                await self._both_forms(seen, asked)
+                await seen.press("o")
+                await seen.until_on(JobScreen)
+                await self._both_forms(seen, asked)
+                await seen.press("escape", "escape")
+                await seen.until(lambda: seen.app.screen is seen.app.board, "back on the board")
+                seen.app.board.table.go_to_job(other)
+                await seen.press("8")
+                graph = await seen.until_on(GraphScreen)
+                await seen.until(lambda: graph.job_at_hand == asked, "it is the first with others")
+                await seen.until_seen(f"press E on {asked}")
+                await self._both_forms(seen, asked)
+
+    async def _both_forms(self, seen: Opened, job_id: str) -> None:
+        await seen.press("s")
+        form = await seen.until_on(SpawnForm)
+        assert "--agent-session tmux:b --agent codexx" in seen.text()
+        await seen.press("escape")
+        await seen.until(lambda: not isinstance(seen.app.screen, SpawnForm), f"{form} is left")
+        await seen.press("E")
+        await seen.until_on(JobForm)
+        assert f"Change job {job_id}" in seen.text()
+        await seen.press("escape")
+        await seen.until(lambda: not isinstance(seen.app.screen, JobForm), "it is left")
 
     async def test_its_moment_comes_without_a_word_from_anybody(
         self, tmp_path: Path, clock: FakeClock

@@ -81,7 +81,9 @@ class Everywhere:
         self._console.jobs.undo()
 
     def _do_spawn(self) -> None:
-        row = self._console.desk.board.row
+        """For the job under the cursor of the view that is seen, where one can wait."""
+        board = self._console.desk.board
+        row = board.rows.get(getattr(self._console.screen, "job_at_hand", board.cursor or ""))
         waits = row is not None and row.is_live
         self._console.session_acts.spawn(row.summary if row is not None and waits else None)
 

@@ -36,11 +36,11 @@ _ROOM_FOR_A_DETAIL = 14
 #: A cursor that is only passing by asks for nothing.
 _REST_SEC = 0.12
 #: Of the board's actions those that make sense here, too.
-_BORROWED = ("cancel", "retry", "copy", "detail", "export")
+_BORROWED = ("cancel", "retry", "edit", "copy", "detail", "export")
 #: What is done to the job of a need.
 _TO_ITS_JOB = (
     *("attend", "look", "aside", "detail", "attach", "say"),
-    *("answer", "cancel", "retry", "copy", "export"),
+    *("answer", "cancel", "retry", "edit", "copy", "export"),
 )
 _LISTENS = "only a running job has an agent that listens"
 
@@ -241,6 +241,8 @@ class AttentionScreen(View):
             return None if is_over else "only failed or cancelled jobs"
         if name == "cancel":
             return None if status is not None and status.is_live else "it has ended already"
+        if name == "edit":
+            return None if status is Status.PENDING else "only a job that nobody has claimed yet"
         return None
 
     def keys(self) -> list[tuple[str, str]]:
@@ -256,6 +258,11 @@ class AttentionScreen(View):
         ]
         here.sort(key=lambda action: -action.weight)
         return [(key_of(action, self.desk), action.words) for action in here]
+
+    @property
+    def job_at_hand(self) -> str:
+        need = self.table.need
+        return need.job_id if need is not None else ""
 
     @property
     def _need(self) -> Need:
@@ -295,6 +302,9 @@ class AttentionScreen(View):
 
     def _do_retry(self) -> None:
         self.console.jobs.retry([_retried(self._need)])
+
+    def _do_edit(self) -> None:
+        self.console.jobs.edit(self._need.job_id)
 
     def _do_copy(self) -> None:
         self.console.jobs.copy([self._need.job_id])

@@ -26,9 +26,9 @@ from mam_tui.widgets.status_bar import StatusBar
 _ROOM_FOR_A_DETAIL = 14
 _ROOM_FOR_ALL_OF_IT = 28
 #: Of the board's actions those that make sense here, too.
-_BORROWED = ("open", "filter", "detail", "copy", "export", "cancel", "retry")
+_BORROWED = ("open", "filter", "detail", "copy", "export", "cancel", "retry", "edit")
 _TO_A_LINE = ("open", "parent", "child", "fold", "fold-finished", "fold-group", "fold-groups")
-_TO_A_JOB = ("copy", "cancel", "retry", "attach", "say", "answer")
+_TO_A_JOB = ("copy", "cancel", "retry", "edit", "attach", "say", "answer")
 _READING = "reading the registry …"
 _EMPTY = """\
 no job comes after another one
@@ -112,6 +112,10 @@ class GraphScreen(GraphMaking):
         row = self._row
         return row.job_id if row is not None else ""
 
+    @property
+    def job_at_hand(self) -> str:
+        return self._job_id
+
     def on_graph_table_moved(self) -> None:
         if job_id := self._job_id:
             self.desk.board.cursor = job_id
@@ -148,6 +152,8 @@ class GraphScreen(GraphMaking):
             return None if row.is_live else "it has ended already"
         if name == "retry" and status not in (Status.ERROR, Status.CANCELLED):
             return "only failed or cancelled jobs"
+        if name == "edit" and status is not Status.PENDING:
+            return "only a job that nobody has claimed yet"
         return None
 
     def keys(self) -> list[tuple[str, str]]:
@@ -255,6 +261,9 @@ class GraphScreen(GraphMaking):
 
     def _do_retry(self) -> None:
         self.console.jobs.retry([self._job_id])
+
+    def _do_edit(self) -> None:
+        self.console.jobs.edit(self._job_id)
 
     def _do_attach(self) -> None:
         self.console.talk.attach_to_job(self._job_id)

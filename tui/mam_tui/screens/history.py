@@ -107,6 +107,10 @@ class HistoryScreen(OnAJob):
         row = self.table.row
         return self.table.job_of(row) if row is not None else ""
 
+    @property
+    def job_at_hand(self) -> str:
+        return self.job_id
+
     # -- while it is seen ----------------------------------------------------------------------
 
     def on_mount(self) -> None:

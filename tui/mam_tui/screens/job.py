@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 _OF_THE_PAST = 4
 #: Of the board's actions those that make sense for one job, whatever is marked on the board.
 _ACTIONS = (
-    *("next-tab", "previous-tab", "cancel", "retry", "export"),
-    *("answer", "attach", "say", "pause", "refresh", "help"),
+    *("next-tab", "previous-tab", "cancel", "retry", "edit", "export"),
+    *("answer", "attach", "say", "spawn", "pause", "refresh", "help"),
 )
 _TABS = ("next-tab", "previous-tab")
 #: Done to this job, and only while its agent is there.
 _TO_ITS_AGENT = ("answer", "attach", "say")
+#: Done to this job, whatever its agent does.
+_TO_THE_JOB = ("cancel", "retry", "edit")
 
 
 class JobScreen(Screen[str]):
@@ -75,6 +77,10 @@ class JobScreen(Screen[str]):
         self._board.console.came_up()
 
     @property
+    def job_at_hand(self) -> str:
+        return self._job_id
+
+    @property
     def panel(self) -> DetailPanel:
         return self.query_one(DetailPanel)
 
@@ -98,7 +104,7 @@ class JobScreen(Screen[str]):
         ]
         keys += [
             (key_of(ACTIONS[name], self._board.desk), ACTIONS[name].words)
-            for name in ("help", "back", *_TO_ITS_AGENT, "cancel", "retry", *_TABS)
+            for name in ("help", "back", *_TO_ITS_AGENT, *_TO_THE_JOB, *_TABS)
             if not self.lacks(name)
         ]
         self.query_one(KeyBar).show([*keys, ("J", "next job"), ("K", "job before")])
@@ -152,6 +158,7 @@ class JobScreen(Screen[str]):
             "previous-tab": lambda: self.panel.step(-1),
             "cancel": lambda: self._board.console.jobs.cancel([self._job_id]),
             "retry": lambda: self._board.console.jobs.retry([self._job_id]),
+            "edit": lambda: self._board.console.jobs.edit(self._job_id),
             "export": lambda: self._board.console.jobs.export([self._job_id], ".md"),
             "report": lambda: self._board.console.jobs.report([self._job_id]),
             "answer": lambda: self._board.console.talk.answer(self._job_id),
@@ -168,7 +175,7 @@ class JobScreen(Screen[str]):
         """Why it cannot be done to this job; the board's own answer is about its marks."""
         if (reason := refusal(ACTIONS[name], self._board.desk)) is not None:
             return reason
-        if name not in _TO_ITS_AGENT and name not in ("cancel", "retry"):
+        if name not in (*_TO_ITS_AGENT, *_TO_THE_JOB):
             return None if name in _ACTIONS else why_not(ACTIONS[name], self._board.desk)
         row = self._board.desk.board.rows.get(self._job_id)
         status = row.summary.status if row is not None and row.summary is not None else None
@@ -179,5 +186,7 @@ class JobScreen(Screen[str]):
             return None if listens else "only a running job has an agent that listens"
         if name == "cancel":
             return None if status.is_live else "it has ended already"
+        if name == "edit":
+            return None if status is Status.PENDING else "only a job that nobody has claimed yet"
         can = status in (Status.ERROR, Status.CANCELLED)
         return None if can else "only failed or cancelled jobs"

@@ -67,6 +67,11 @@ class View(Screen[None]):
         return cast("Console", self.app)
 
     @property
+    def job_at_hand(self) -> str:
+        """The job under the cursor, to which an act of every view is done; empty: none."""
+        return self.desk.board.cursor or ""
+
+    @property
     def is_whole(self) -> bool:
         """Its parts are there. Before that nobody need tell it anything: it looks at everything
         when it opens. When the console is left they go one by one."""
