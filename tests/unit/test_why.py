@@ -229,6 +229,7 @@ class TestService:
         served = {
             PAIR: Served(False, missing="claude"),
             ("w", "codex"): Served(False, drained="oak"),
+            ("tmux:idle", "codex"): Served(False, closed="oak"),
             ("tmux:claude", "gemini"): Served(False, ("claude-code",)),
             ("tmux:two words", "claude-code"): Served(False),
             ("tmux:claude", "keyed"): Served(False, unset=("A_KEY", "B_KEY")),
@@ -240,6 +241,7 @@ class TestService:
             job("d", agent="gemini"),
             job("e", agent="keyed"),
             job("f", agent_session="tmux:two words"),
+            job("g", agent="codex", agent_session="tmux:idle"),
             evidence=Evidence(Gates(), served=served),
         )
         assert said(told.why("a")) == [
@@ -264,6 +266,11 @@ class TestService:
         assert said(told.why("f"))[1:] == [
             "to start a worker: run mam work --agent-session 'tmux:two words' --agents claude-code"
         ], "no session can have that name"
+        assert said(told.why("g")) == [
+            "nobody serves label tmux:idle with agent codex; host oak is drained",
+            "to let it claim again: run mam node resume oak",
+            "to start a session: press s, or run mam spawn --agent-session tmux:idle --agent codex",
+        ], "a session of a drained host would claim nothing"
         assert (told.why("a").served, told.why("c").served) == (False, None)
         assert not told.reasons.is_held(told.known["a"], NOW), "queued, and said beside it"
 
@@ -400,6 +407,9 @@ class TestWhoServes:
             drained = services.of(wanted, frozenset({registry.node}))
             assert [drained[pair].by for pair in wanted] == [False] * 4
             assert drained["tmux:a", "codex"].drained == registry.node
+            assert drained["tmux:a", "gemini"].others == ("codex",)
+            assert [drained[pair].closed for pair in wanted] == ["", *[registry.node] * 3]
+            assert {one.closed for one in found.values()} == {""}
         SessionFolder(str(place)).remove("a")
         assert services.of(wanted)["tmux:a", "codex"].by is False
 

@@ -96,6 +96,7 @@ class Served(NamedTuple):
     missing: str = ""  #: the program of the agent, where it is not installed here
     unset: tuple[str, ...] = ()  #: the variables that the agent needs and that have no value here
     drained: str = ""  #: the host whose workers would, if it were to claim anything
+    closed: str = ""  #: this host, where it is to claim nothing and has no such worker either
     is_unknown: bool = False  #: the settings here have no agent of that name
     near: str = ""  #: an agent that they have, where its name is nearly the same
     is_shared: bool = False  #: by hosts with settings and programs of their own
@@ -105,7 +106,8 @@ class Served(NamedTuple):
         instead = f" (its workers serve {', '.join(self.others)})" if self.others else ""
         if self.drained:
             return f"nobody serves label {label} with agent {agent}: host {self.drained} is drained"
-        return f"nobody serves label {label} with agent {agent}{instead}{self._lack(agent)}"
+        closed = f"; host {self.closed} is drained" if self.closed else ""
+        return f"nobody serves label {label} with agent {agent}{instead}{self._lack(agent)}{closed}"
 
     def _lack(self, agent: str) -> str:
         """What the agent is missing on this host."""
@@ -291,7 +293,7 @@ class BlockReasons:
         """Whether it is shown as blocked; cheap enough for every line of a board."""
         if job.status is not Status.PENDING:
             return False
-        return self._others(job) or not self._is_ready(job, now)
+        return self._others(job) or not self.is_ready(job, now)
 
     def why(self, job: Summary, now: float) -> Why:
         """Everything about a pending job; of any other there is nothing to say."""
@@ -359,7 +361,7 @@ class BlockReasons:
 
     # -- one rule at a time ----------------------------------------------------------------------
 
-    def _is_ready(self, job: Summary, now: float) -> bool:
+    def is_ready(self, job: Summary, now: float) -> bool:
         """By the rules of a claim; a job that waits for nothing of its own is like all of its
         agent and group."""
         if self._shared(job, now):
@@ -530,7 +532,7 @@ class BlockReasons:
         return Stuck(False, name, first, len(held), since, words, (help,))
 
     def _waiting(self, pair: Pair, served: Served, held: list[Summary], now: float) -> Stuck | None:
-        ready = [job for job in held if self._is_ready(job, now)]
+        ready = [job for job in held if self.is_ready(job, now)]
         if not ready:
             return None
         since, _, at = min((self._ready_since(job), job.order, at) for at, job in enumerate(ready))
@@ -592,9 +594,12 @@ def about_service(pair: Pair, served: Served, job_id: str) -> tuple[Help, ...]:
     from mam_core.sessions import command_to_serve, command_to_work, names_session, option
 
     label, agent = pair
-    if served.drained:
-        resume = shlex.join(["mam", "node", "resume", served.drained])
-        return (Help("to let it claim again", resume),)
+    if host := served.drained or served.closed:
+        resume = Help("to let it claim again", shlex.join(["mam", "node", "resume", host]))
+        if served.drained:
+            return (resume,)
+        # What is started on a drained host claims nothing.
+        return (resume, *about_service(pair, served._replace(closed=""), job_id))
     if served.others or not names_session(label):
         # The session that a label has for another agent leaves no room for a second one.
         start = Help("to start a worker", command_to_work(label, agent))

@@ -89,32 +89,34 @@ class Services:
         if any(not self._takes(servers, pair) for pair in wanted):
             servers += [server for name, server in self._workers() if name not in names]
         sees_all = HAS_PROC and not is_inside_attempt()
-        if node in drained:
-            here = {pair for pair in wanted if self._takes(servers, pair)}
-            servers = []
-        else:
-            here = set()
+        closed = node if node in drained else ""
+        idle, servers = (servers, []) if closed else ([], servers)
         missing = {pair for pair in wanted if not self._takes(servers, pair)}
         if missing and self._registry.store.secret is not None:
             heard = self._hosts(self._registry) if self._hosts is not None else None
             sees_all = sees_all and heard is not None
             servers += self._elsewhere(heard or (), drained)
         return {
-            pair: self._judged(pair, servers, node if pair in here else "")
+            pair: self._judged(pair, servers, idle, closed)
             if sees_all and pair[0] not in unsure
             else Served(True if self._takes(servers, pair) else None)
             for pair in wanted
         }
 
-    def _judged(self, pair: Pair, servers: Sequence[_Server], drained: str) -> Served:
+    def _judged(
+        self, pair: Pair, servers: Sequence[_Server], idle: Sequence[_Server], closed: str
+    ) -> Served:
+        """`closed` is this host, where it is drained, and `idle` are its own workers then."""
         if self._takes(servers, pair):
             return Served(True)
         label, agent = pair
+        if self._takes(idle, pair):
+            return Served(False, drained=closed)
         others: set[str] = set()
-        for name, agents in servers:
+        for name, agents in (*servers, *idle):
             if name == label:
                 others |= agents if agents is not None else {self._usual}
-        found = Served(False, tuple(sorted(others)), drained=drained)
+        found = Served(False, tuple(sorted(others)), closed=closed)
         return self._of_the_agent(agent, found) if self.names_programs else found
 
     def _takes(self, servers: Iterable[_Server], pair: Pair) -> bool:
