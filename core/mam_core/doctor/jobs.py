@@ -120,16 +120,28 @@ def served(look: Look) -> Iterator[Finding]:
     for job in look.pending:
         waiting.setdefault((job.agent_session, job.agent), []).append(job)
     known = look.reasons.evidence.served if look.reasons.evidence is not None else {}
+    now = look.registry.clock.now()
     for label, agent in sorted(waiting):
         held = waiting[label, agent]
         served = known.get((label, agent))
         if served is None or served.by is not False:
             continue
-        jobs = f"{many(len(held), 'job')} of agent {agent} {'waits' if len(held) == 1 else 'wait'}"
+        ready = sum(look.reasons.is_ready(job, now) for job in held)
+        jobs = _count(agent, ready, len(held) - ready)
         first = min(held, key=lambda job: (job.order, job.job_id))
         help = about_service((label, agent), served, first.job_id)
         words = [f"{jobs}, and {served.words(label, agent)}", *(one.by_command for one in help)]
         yield note(_AREA, label, "; ".join(words), rule=f"served {agent}")
+
+
+def _count(agent: str, ready: int, blocked: int) -> str:
+    """How many jobs wait only for somebody who serves them, and how many for something else."""
+    if not ready:
+        return f"{many(blocked, 'job')} of agent {agent} {'is' if blocked == 1 else 'are'} blocked"
+    waits = f"{many(ready, 'job')} of agent {agent} {'waits' if ready == 1 else 'wait'}"
+    if not blocked:
+        return waits
+    return f"{waits}, {blocked} more {'is' if blocked == 1 else 'are'} blocked"
 
 
 def can_run(look: Look) -> Iterator[Finding]:

@@ -219,6 +219,19 @@ class TestNobodyServes:
             finally:
                 worker.kill()
 
+    def test_jobs_that_are_blocked_as_well_are_counted_apart(self, shop: Clinic) -> None:
+        """As the inbox counts: a blocked job does not wait for a session alone."""
+        agent = shop.agent("good", "behaves")
+        words = f"of agent {agent}"
+        first = shop.add(agent, not_before="+1h")
+        assert shop.only(LABEL).words.startswith(f"1 job {words} is blocked, and nobody serves")
+        shop.add(agent)
+        one = f"1 job {words} waits, 1 more is blocked, and nobody serves"
+        assert shop.only(LABEL).words.startswith(one)
+        shop.add(agent, after=[first])
+        shop.add(agent)
+        assert shop.only(LABEL).words.startswith(f"2 jobs {words} wait, 2 more are blocked, and")
+
     def test_a_hostile_label_is_one_word_and_harmless(self, shop: Clinic) -> None:
         shop.add(shop.agent("good", "behaves"), agent_session="tmux:x; rm -rf ~ $(id)")
         said = shop.ok("doctor").out
