@@ -64,7 +64,8 @@ class Loading:
         self.past = Past()
         self.lines = 0
         self.damaged = 0  #: lines that were passed over
-        #: A log became shorter: somebody replaced it, and only a new `Loading` shows what it holds.
+        #: A log became shorter or is gone: somebody replaced or removed it, and only a new
+        #: `Loading` shows what there is now.
         self.is_outdated = False
         self._store = store
         self._clock = clock
@@ -75,6 +76,10 @@ class Loading:
         posts = posted(self._store)  # first: what has left the outbox by then is in the log
         with self._store.audit.logs() as logs:
             sizes = logs.sizes(job_ids)
+            if job_ids is None:
+                self.is_outdated |= any(
+                    reader.until and job_id not in sizes for job_id, reader in self._readers.items()
+                )
             starts = {job_id: self._start(job_id, size) for job_id, size in sizes.items()}
             total = sum(sizes.values()) - sum(starts.values())
             done = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,6 +74,19 @@ def test_damaged_lines_are_counted_and_the_torn_end_waits_for_its_writer(
     log.write_bytes(whole)
     loaded.finish()
     assert loaded.is_outdated
+
+
+def test_a_log_that_was_removed_is_no_longer_shown(
+    registry: Registry, clock: FakeClock, tmp_path: Path
+) -> None:
+    gone, there = running(registry).job_id, add(registry)
+    loaded = loading(registry)
+    assert set(loaded.finish().state_at(clock.now())) == {gone, there}
+    (tmp_path / "jobs" / f"{gone}.json").unlink()
+    shutil.rmtree(log_of(registry, gone).parent)
+    loaded.finish()
+    assert loaded.is_outdated
+    assert set(loading(registry).finish().state_at(clock.now())) == {there}
 
 
 def test_a_line_that_nobody_can_have_meant_is_passed_over(
