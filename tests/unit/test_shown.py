@@ -39,6 +39,7 @@ def relay(registry: Registry) -> None:
             "event": "published",
             "job_id": post.job_id,
             "seq": post.seq,
+            "said_at": post.said_at,
             "payload": json.loads(post.payload),
         }
         registry.store.audit.append(post.job_id, line)
@@ -342,6 +343,22 @@ class TestPast:
             (1, "cancelling", "registry", "cancel_requested"),
             (1, "cancelled", "registry", "end"),
         ]
+
+    @pytest.mark.parametrize("is_taken", [True, False])
+    def test_has_the_start_before_the_end_of_a_job_that_ran_for_a_moment(
+        self, registry: Registry, clock: FakeClock, is_taken: bool
+    ) -> None:
+        """A broker takes its events, which are dated to the second, after it has ended."""
+        job = running(registry, lease=WORKER)
+        clock.pass_time(0.1)
+        registry.publish(job.job_id, "started", attempt=1)
+        clock.pass_time(0.2)
+        registry.finish(job.job_id, Status.COMPLETED, attempt=1, told={"elapsed_sec": 0.3})
+        clock.pass_time(0.3)
+        if is_taken:
+            relay(registry)
+        told = [it.state for it in past(registry, job.job_id)]
+        assert told == ["pending", "running", "started", "completed"]
 
     def test_tells_the_words_of_a_question(self, registry: Registry) -> None:
         job = running(registry, lease=WORKER)

@@ -78,6 +78,11 @@ def _in_outbox(store: Store, job_id: str, seqs: Collection[int]) -> dict[int, Me
 
 def posted(store: Store, past: Mapping[str, int]) -> Iterator[tuple[str, Message]]:
     """The events above each job's number that no broker has taken yet; of no other job."""
+    return ((job_id, message) for job_id, message, _ in posted_at(store, past))
+
+
+def posted_at(store: Store, past: Mapping[str, int]) -> Iterator[tuple[str, Message, str]]:
+    """The same, each with the moment at which the registry numbered it; empty: not known."""
     try:
         posts = store.outbox.posts(_MAX_POSTS, _Past(past))
     except (OSError, MamError):
@@ -86,7 +91,7 @@ def posted(store: Store, past: Mapping[str, int]) -> Iterator[tuple[str, Message
         if post.job_id in past:
             message = _message(post.payload, post.job_id)
             if message is not None and message.event.seq == post.seq:
-                yield post.job_id, message
+                yield post.job_id, message, post.said_at
 
 
 class _Past(Mapping[str, int]):

@@ -16,8 +16,9 @@ from mam_core.agents.signs import Sign
 from mam_core.audit import AuditEvent
 from mam_core.clock import parse_stamp
 from mam_core.events.event import EventName
-from mam_core.events.missed import posted
+from mam_core.events.missed import posted_at
 from mam_core.registry import Registry
+from mam_core.replay.folding import said_at
 
 
 class Change(NamedTuple):
@@ -50,11 +51,14 @@ def past(registry: Registry, job_id: str) -> list[Change]:
     found: list[tuple[float, Change]] = []
     seqs = [0]
     for line in store.audit.events(job_id):
-        moment = _moment(line)
+        # An event is logged when a broker has taken it: what came after it may be there already.
+        payload = payload_of(line) if line.get("event") == AuditEvent.PUBLISHED else None
+        moment = _moment(line) if payload is None else said_at(line, payload)
         found += ((moment, change) for change in _told_by(line, seqs))
-    for _, message in posted(store, {job_id: max(seqs)}):
-        # Events are dated to the second: what the log has of that second was before.
-        moment = _moment(message.content) + _STAMP_SEC
+    for _, message, said in posted_at(store, {job_id: max(seqs)}):
+        # Without that, a date to the second: what the log has of that second was before.
+        stamped = {"timestamp": said} if said else message.content
+        moment = _moment(stamped) + (0.0 if said else _STAMP_SEC)
         found += ((moment, change) for change in _of_event(message.content))
     return [change for _, change in sorted(found, key=lambda pair: pair[0])]
 
