@@ -170,14 +170,19 @@ class Hold:
 
     def keep(self, now: float) -> None:
         """Renew the lease when it is time to, and look whether anybody wishes something."""
-        if self.is_over:  # before a renewal that comes too late hides it
-            self.stop(Cause.CUT_OFF, self._silence)
+        self._end_if_over()
         if now >= self._look_at:
             self._look_at = now + paced(LOOK_SEC)
             self._look()
+            self._end_if_over()  # the answer may have taken longer than the lease
         if now >= self._beat_at:
             self._beat_at = now + self._beat_sec
             self._beat(now)
+
+    def _end_if_over(self) -> None:
+        """Asked before the lease is renewed: a renewal that comes too late would hide it."""
+        if self.is_over:
+            self.stop(Cause.CUT_OFF, self._silence)
 
     def _look(self) -> None:
         try:
