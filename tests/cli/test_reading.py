@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,8 +16,9 @@ import pytest
 from mam_core.cli.main import load, parser_of
 from mam_core.presence import Presence
 from mam_core.sessions import Session, SessionFolder
-from tests.cli.conftest import Mam, is_one_sentence
+from tests.cli.conftest import Mam, environment, is_one_sentence
 from tests.support.clock import FakeClock
+from tests.support.patience import eventually
 from tests.support.rows import each_row
 
 STATUSES = ["pending", "running", "completed", "error", "cancelled"]
@@ -198,6 +202,26 @@ class TestWhy:
             verb = load(words[1])
             assert verb is not None
             parser_of(words[1], verb).read(["1" if word == "N" else word for word in words[2:]])
+
+    def test_a_worker_that_is_stopped_claims_nothing(self, mam: Mam) -> None:
+        """As by ctrl+z in its terminal: it is named, and what lets it go on."""
+        job_id = mam.register("waits")
+        mam.ok("pause", "--all")
+        words = ("work", "--agent-session", "tmux:a", "--agents", "shell")
+        command = [sys.executable, "-m", "mam_core.cli.main", *words]
+        with subprocess.Popen(
+            command, cwd=mam.folder, env=environment(), stderr=subprocess.DEVNULL
+        ) as worker:
+            try:
+                eventually(lambda: "nobody serves" not in mam.ok("why", job_id).out, "it is served")
+                worker.send_signal(signal.SIGSTOP)
+                said = eventually(
+                    lambda: "is stopped" in (out := mam.ok("why", job_id).out) and out, "it is said"
+                )
+                assert f"its worker, process {worker.pid}, is stopped" in said
+                assert f"to let it go on: run kill -CONT {worker.pid}" in said
+            finally:
+                worker.kill()
 
     def test_says_how_many_come_first(self, mam: Mam) -> None:
         """C1: the more urgent, then the older; those of other labels and the paused do not count"""

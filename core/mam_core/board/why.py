@@ -100,6 +100,7 @@ class Served(NamedTuple):
     is_unknown: bool = False  #: the settings here have no agent of that name
     near: str = ""  #: an agent that they have, where its name is nearly the same
     is_shared: bool = False  #: by hosts with settings and programs of their own
+    stopped: int = 0  #: the process of a worker that would, if it were not stopped
 
     def words(self, label: str, agent: str) -> str:
         """Why nobody takes them."""
@@ -107,6 +108,9 @@ class Served(NamedTuple):
         if self.drained:
             return f"nobody serves label {label} with agent {agent}: host {self.drained} is drained"
         closed = f"; host {self.closed} is drained" if self.closed else ""
+        if self.stopped:
+            worker = f"its worker, process {self.stopped}, is stopped"
+            return f"nobody serves label {label} with agent {agent}: {worker}{closed}"
         return f"nobody serves label {label} with agent {agent}{instead}{self._lack(agent)}{closed}"
 
     def _lack(self, agent: str) -> str:
@@ -600,6 +604,8 @@ def about_service(pair: Pair, served: Served, job_id: str) -> tuple[Help, ...]:
             return (resume,)
         # What is started on a drained host claims nothing.
         return (resume, *about_service(pair, served._replace(closed=""), job_id))
+    if served.stopped:
+        return (Help("to let it go on", f"kill -CONT {served.stopped}"),)
     if served.others or not names_session(label):
         # The session that a label has for another agent leaves no room for a second one.
         start = Help("to start a worker", command_to_work(label, agent))

@@ -76,6 +76,7 @@ class Services:
         #: Whether to find out which agents are unknown or not installed here: a look for each.
         self.names_programs = True
         self._scanned: tuple[float, list[tuple[str, _Server]]] | None = None
+        self._stopped: dict[int, _Server] = {}  #: workers that do nothing until they go on, by pid
 
     def of(
         self, pairs: Iterable[Pair], drained: frozenset[str] = frozenset()
@@ -112,6 +113,9 @@ class Services:
         label, agent = pair
         if self._takes(idle, pair):
             return Served(False, drained=closed)
+        for pid, server in self._stopped.items():
+            if self._takes([server], pair):
+                return Served(False, stopped=pid, closed=closed)
         others: set[str] = set()
         for name, agents in (*servers, *idle):
             if name == label:
@@ -194,16 +198,22 @@ class Services:
         return self._scanned[1]
 
     def _scan(self) -> list[tuple[str, _Server]]:
+        from mam_core.file_lock import is_stopped
         from mam_core.work.workers_here import command_of, options_of_worker, registry_of_worker
 
         here = os.path.realpath(self._path)
-        found = []
+        found: list[tuple[str, _Server]] = []
+        self._stopped = {}
         for pid in pids():
             options = options_of_worker(command_of(pid))
             label = options and (options.get("--agent-session") or options.get("--label"))
             if options and label and registry_of_worker(pid, options) == here:
                 named = frozenset(filter(None, options.get("--agents", "").split(",")))
-                found.append((options.get("--session", ""), (label, named or None)))
+                server = (label, named or None)
+                if is_stopped(str(pid)):
+                    self._stopped[pid] = server
+                else:
+                    found.append((options.get("--session", ""), server))
         return found
 
     def _elsewhere(self, heard: Iterable[Heard], drained: frozenset[str]) -> list[_Server]:
