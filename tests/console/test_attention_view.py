@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 
 from mam_core.agents.signs import AgentState, Channel, Sign
 from mam_core.agents.states import Shown, ShownState
@@ -117,6 +118,22 @@ class TestTheStory:
                 await seen.press("escape")
                 await seen.until(lambda: seen.app.screen is seen.app.board, "back on the board")
                 assert seen.desk.board.cursor == asking
+
+    async def test_a_key_from_before_a_question_is_shown_is_no_answer(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "jobs")
+        with open_registry(path) as registry:
+            self._asking(registry)
+            async with opened(path, (120, 40)) as seen:
+                await seen.until(lambda: len(seen.desk.needing) == 1, "it is known")
+                await seen.press("4")
+                await seen.until_on(AttentionScreen)
+                for key in ("enter", "y"):
+                    seen.app.post_message(events.Key(key, key if key == "y" else None))
+                await seen.until_on(AnswerForm)
+                await seen.until(lambda: seen.app.key_queue.is_free, "all keys are done")
+                await seen.pilot.pause()
+                assert isinstance(seen.app.screen, AnswerForm)
+                assert not seen.desk.deeds
 
     def _asking(self, registry: Registry) -> str:
         job_id = add(registry, "Ask me", agent_session="tmux:a")

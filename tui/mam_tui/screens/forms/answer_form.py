@@ -6,6 +6,8 @@ permission is never given by pressing one key twice.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
@@ -67,6 +69,7 @@ class AnswerForm(Dialog[Reply | None]):
         self._job_id = job_id
         self._questions = questions
         self._at = 0
+        self.asked_at = math.inf  #: a key from before is no answer, and the console drops it
 
     @property
     def _asked(self) -> Asked:
@@ -82,6 +85,7 @@ class AnswerForm(Dialog[Reply | None]):
             yield Label("", classes="keys", markup=False)
 
     def opened(self) -> None:
+        self.asked_at = time.monotonic()
         self.query_one(VerticalScroll).focus()
         self._show()
 
