@@ -116,3 +116,30 @@ def test_a_thousand_jobs_are_one_process(mam: Mam, process: Callable[..., Proces
     assert answer.returncode == 0, answer.stderr
     assert len(set(answer.stdout.split())) == 1000
     assert len(mam.ok("list", "--json").json) == 1000
+
+
+#: `logging` is imported for the first time while the finders are asked for another module, as a
+#: second thread does between two finders.
+_MEANWHILE = """
+import sys
+from mam_core.cli.terminal import hear_warnings
+
+
+class Meanwhile:
+    def find_spec(self, name, path=None, target=None):
+        if name == "colorsys":
+            import logging
+
+
+hear_warnings()
+sys.meta_path.insert(len(sys.meta_path) - 1, Meanwhile())  # before the one that knows the files
+import colorsys
+
+assert sys.modules["logging"].getLogger("mam").handlers
+"""
+
+
+def test_the_first_warning_takes_no_module_from_another_thread(tmp_path: Path) -> None:
+    """What has to be done for it is done while other threads import, too."""
+    answer = execute([sys.executable, "-c", _MEANWHILE], cwd=tmp_path)
+    assert (answer.returncode, answer.stderr) == (0, "")

@@ -237,13 +237,14 @@ def hear_warnings() -> None:
 
     `logging` takes longer to import than a claim takes to make, so it is not
     imported for this: the handler is added when somebody who has something to
-    say imports it.
+    say imports it. The list of finders is replaced and never changed: another thread may
+    be going through it, and would pass over the finder that knows its module.
     """
     logging = sys.modules.get("logging")
     if logging is not None:
         _add_handler(logging)
     elif not any(isinstance(finder, _LoggingWatch) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _LoggingWatch())
+        sys.meta_path = [_LoggingWatch(), *sys.meta_path]
 
 
 class _LoggingWatch:
@@ -254,7 +255,7 @@ class _LoggingWatch:
             return None
         import importlib.util
 
-        sys.meta_path.remove(self)
+        sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
         spec = importlib.util.find_spec(name)
         loader: Any = spec.loader if spec else None
         run = loader.exec_module
