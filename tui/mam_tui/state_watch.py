@@ -7,6 +7,7 @@ gone. Only running jobs cost anything, and only what changed is handed on.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 _LOOK_SEC = 2.0
 #: At least this lies between two looks, however much is heard.
 _PACE_SEC = 0.25
+#: How much of the time may go into asking why pending jobs do not run: a large registry that other
+#: tools write to has to be read as a whole for that.
+_ASKING_SHARE = 0.1
 
 
 class States(NamedTuple):
@@ -58,6 +62,7 @@ class StateWatch:
         self._pairs: set[Pair] = set()  #: labels and agents that jobs wait, or waited, for
         self._told: dict[str, Shown] = {}
         self._evidence: Evidence | None = None
+        self._ask_at = 0.0
         self._services: Services | None = None
         self._labels: frozenset[str] | None = None
         self._showing: Showing | None = None
@@ -103,6 +108,16 @@ class StateWatch:
             self._deliver(States(news, evidence if changed else None))
 
     def _gathered(self, registry: Registry) -> Evidence:
+        """What was gathered last, until it is time to ask again."""
+        began = time.monotonic()
+        if self._evidence is not None and began < self._ask_at:
+            return self._evidence
+        evidence = self._gather(registry)
+        now = time.monotonic()
+        self._ask_at = now + (now - began) * (1 / _ASKING_SHARE - 1)
+        return evidence
+
+    def _gather(self, registry: Registry) -> Evidence:
         """Nobody is looked for who would serve a label that no job waits for."""
         from mam_core.operations.evidence import Services, gather
 
